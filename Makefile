@@ -1,0 +1,39 @@
+# The commands of the README. Each sets up what it needs; `.ci/run` calls the same ones.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+RUNS ?= runs
+
+.PHONY: setup demo test lint typecheck check lock clean
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(STAMP)
+
+demo: setup
+	$(BIN)/python -m wardround_harness.demo --runs $(RUNS)
+
+test: setup
+	$(BIN)/python -m pytest -n auto
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+typecheck: setup
+	$(BIN)/mypy
+
+check: lint typecheck test
+
+lock:
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .hypothesis

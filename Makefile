@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUNS ?= runs
 
-.PHONY: setup demo test lint typecheck check lock clean
+.PHONY: setup demo test test-wheel lint typecheck check lock clean
 
 setup: $(STAMP)
 
@@ -20,6 +20,9 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n auto
+
+test-wheel: setup
+	PYTHON=$(PYTHON) tests/packaging/wheel.sh
 
 lint: setup
 	$(BIN)/ruff check .

@@ -1,0 +1,220 @@
+"""Diagnoses: a problem list, and what each day of care was coded with. ICD-10-CM, titles as published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from .clock import FIRST_DAY, at, date_text, stamp
+from .dice import Dice
+from .people import Person
+from .quota import spread
+from .timeline import CareDay
+from .traits import Traits
+from .wire import ICD10CM, TERMINOLOGY, coding, concept, head, to_json
+
+Diagnosis = tuple[str, str]
+
+OF_TRAIT: Final[dict[str, tuple[Diagnosis, ...]]] = {
+    "hypertension": (("I10", "Essential (primary) hypertension"),),
+    "lipids": (
+        ("E78.5", "Hyperlipidemia, unspecified"),
+        ("E78.00", "Pure hypercholesterolemia, unspecified"),
+    ),
+    "diabetes": (
+        ("E11.9", "Type 2 diabetes mellitus without complications"),
+        ("E11.65", "Type 2 diabetes mellitus with hyperglycemia"),
+        ("E11.22", "Type 2 diabetes mellitus with diabetic chronic kidney disease"),
+    ),
+    "kidney": (
+        ("N18.30", "Chronic kidney disease, stage 3 unspecified"),
+        ("N18.4", "Chronic kidney disease, stage 4 (severe)"),
+    ),
+    "heart_failure": (
+        ("I50.22", "Chronic systolic (congestive) heart failure"),
+        ("I50.32", "Chronic diastolic (congestive) heart failure"),
+    ),
+    "afib": (("I48.91", "Unspecified atrial fibrillation"), ("I48.0", "Paroxysmal atrial fibrillation")),
+    "coronary": (
+        ("I25.10", "Atherosclerotic heart disease of native coronary artery without angina pectoris"),
+        ("I25.2", "Old myocardial infarction"),
+    ),
+    "copd": (("J44.9", "Chronic obstructive pulmonary disease, unspecified"),),
+    "asthma": (("J45.909", "Unspecified asthma, uncomplicated"),),
+    "anemia": (
+        ("D64.9", "Anemia, unspecified"),
+        ("D50.9", "Iron deficiency anemia, unspecified"),
+    ),
+    "liver": (
+        ("K74.60", "Unspecified cirrhosis of liver"),
+        ("K76.0", "Fatty (change of) liver, not elsewhere classified"),
+    ),
+    "thyroid": (("E03.9", "Hypothyroidism, unspecified"),),
+    "depression": (
+        ("F32.A", "Depression, unspecified"),
+        ("F33.1", "Major depressive disorder, recurrent, moderate"),
+    ),
+    "anxiety": (("F41.1", "Generalized anxiety disorder"),),
+    "reflux": (("K21.9", "Gastro-esophageal reflux disease without esophagitis"),),
+    "arthrosis": (
+        ("M17.0", "Bilateral primary osteoarthritis of knee"),
+        ("M16.9", "Osteoarthritis of hip, unspecified"),
+    ),
+    "obesity": (("E66.9", "Obesity, unspecified"),),
+    "back_pain": (("M54.50", "Low back pain, unspecified"),),
+    "migraine": (("G43.909", "Migraine, unspecified, not intractable, without status migrainosus"),),
+    "prostate": (("N40.1", "Benign prostatic hyperplasia with lower urinary tract symptoms"),),
+    "osteoporosis": (("M81.0", "Age-related osteoporosis without current pathological fracture"),),
+}
+ACUTE: Final[tuple[Diagnosis, ...]] = (
+    ("A41.9", "Sepsis, unspecified organism"),
+    ("J18.9", "Pneumonia, unspecified organism"),
+    ("J96.01", "Acute respiratory failure with hypoxia"),
+    ("N17.9", "Acute kidney failure, unspecified"),
+    ("N39.0", "Urinary tract infection, site not specified"),
+    ("E86.0", "Dehydration"),
+    ("E87.1", "Hypo-osmolality and hyponatremia"),
+    ("R65.20", "Severe sepsis without septic shock"),
+    ("I95.9", "Hypotension, unspecified"),
+    ("R41.0", "Disorientation, unspecified"),
+    ("L03.115", "Cellulitis of right lower limb"),
+    ("K92.2", "Gastrointestinal hemorrhage, unspecified"),
+    ("K85.90", "Acute pancreatitis without necrosis or infection, unspecified"),
+    ("K56.609", "Unspecified intestinal obstruction, unspecified as to partial versus complete obstruction"),
+    ("I26.99", "Other pulmonary embolism without acute cor pulmonale"),
+    ("R55", "Syncope and collapse"),
+    ("R06.02", "Shortness of breath"),
+    ("R07.9", "Chest pain, unspecified"),
+    ("R11.2", "Nausea with vomiting, unspecified"),
+    ("R50.9", "Fever, unspecified"),
+    ("D72.829", "Elevated white blood cell count, unspecified"),
+    ("R26.89", "Other abnormalities of gait and mobility"),
+)
+AMBULATORY: Final[tuple[Diagnosis, ...]] = (
+    ("Z00.00", "Encounter for general adult medical examination without abnormal findings"),
+    ("Z23", "Encounter for immunization"),
+    ("Z79.899", "Other long term (current) drug therapy"),
+    ("Z12.11", "Encounter for screening for malignant neoplasm of colon"),
+    ("J06.9", "Acute upper respiratory infection, unspecified"),
+    ("J02.9", "Acute pharyngitis, unspecified"),
+    ("M25.562", "Pain in left knee"),
+    ("M79.10", "Myalgia, unspecified site"),
+    ("R10.9", "Unspecified abdominal pain"),
+    ("R51.9", "Headache, unspecified"),
+    ("R53.83", "Other fatigue"),
+    ("R42", "Dizziness and giddiness"),
+    ("L30.9", "Dermatitis, unspecified"),
+    ("H61.23", "Impacted cerumen, bilateral"),
+    ("G47.00", "Insomnia, unspecified"),
+    ("E55.9", "Vitamin D deficiency, unspecified"),
+    ("Z87.891", "Personal history of nicotine dependence"),
+    ("Z71.3", "Dietary counseling and surveillance"),
+)
+STAY_WEIGHT, VISIT_WEIGHT = 6, 4
+_PER_DAY: Final = 14
+
+Slot = tuple[int, str]
+"""A diagnosis to be: (minute at which it was recorded, ICD-10-CM code)."""
+
+TITLES: Final = dict(
+    [*ACUTE, *AMBULATORY, *(diagnosis for found in OF_TRAIT.values() for diagnosis in found)]
+)
+
+
+class ConditionWriter:
+    """Writes one person's Conditions as JSON text."""
+
+    def __init__(self, person: Person, id_prefix: str) -> None:
+        self._start = head("Condition", id_prefix)
+        self._subject = f',"subject":{{"reference":"Patient/{person.mrn}"}},"onsetDateTime":"'
+
+    def problem(self, serial: int, code: str, recorded: int, onset_day: int) -> str:
+        """An active entry of the problem list, begun on a day (counted from today)."""
+        return self._write(serial, _PROBLEM, code, recorded, date_text(onset_day), None)
+
+    def encounter(self, serial: int, code: str, recorded: int, onset: int, resolved: str | None) -> str:
+        """A diagnosis of a day of care; `resolved` is the day on which it had passed."""
+        return self._write(serial, _ENCOUNTER, code, recorded, stamp(onset), resolved)
+
+    def _write(
+        self, serial: int, category: str, code: str, recorded: int, onset: str, resolved: str | None
+    ) -> str:
+        status, abatement = _ACTIVE, ""
+        if resolved is not None:
+            status, abatement = _RESOLVED, f'"abatementDateTime":"{resolved}",'
+        noted = stamp(recorded)
+        return "".join(
+            (self._start, f"{serial:05d}", '","meta":{"versionId":"1","lastUpdated":"', noted, '"},', status,
+             category, _CODES[code], self._subject, onset, '",', abatement, '"recordedDate":"', noted, '"}')
+        )  # fmt: skip
+
+
+def _status(kind: str, code: str, display: str) -> str:
+    return to_json(concept(coding(TERMINOLOGY + kind, code, display), text=display))
+
+
+_CONFIRMED: Final = f'"verificationStatus":{_status("condition-ver-status", "confirmed", "Confirmed")},'
+_ACTIVE: Final = f'"clinicalStatus":{_status("condition-clinical", "active", "Active")},{_CONFIRMED}'
+_RESOLVED: Final = f'"clinicalStatus":{_status("condition-clinical", "resolved", "Resolved")},{_CONFIRMED}'
+_PROBLEM: Final = f'"category":[{_status("condition-category", "problem-list-item", "Problem List Item")}],'
+_ENCOUNTER: Final = (
+    f'"category":[{_status("condition-category", "encounter-diagnosis", "Encounter Diagnosis")}],'
+)
+_CODES: Final = {
+    code: f'"code":{to_json(concept(coding(ICD10CM, code, title), text=title))}'
+    for code, title in TITLES.items()
+}
+
+
+def problem_list(person: Person, traits: Traits, dice: Dice) -> list[tuple[str, int, int]]:
+    """The person's long-term problems: (code, minute recorded, day of onset)."""
+    problems = []
+    adult_days = max((person.age - 17) * 365, 400)
+    for trait in sorted(traits):
+        onset = -dice.between(200, min(adult_days, 7300))
+        recorded = max(onset + dice.between(0, 40), FIRST_DAY + dice.below(60))
+        problems.append(
+            (dice.pick(OF_TRAIT[trait])[0], at(min(recorded, -60), dice.between(500, 1000)), onset)
+        )
+    return problems
+
+
+def condition_slots(
+    days: Sequence[CareDay], total: int, traits: Traits, taken: set[Slot], dice: Dice
+) -> list[Slot]:
+    """Exactly `total` diagnoses over the patient's days, in order of time, none of which is `taken`."""
+    newest_first = list(reversed(days))
+    chronic = [diagnosis[0] for trait in sorted(traits) for diagnosis in OF_TRAIT[trait]]
+    offers = [_of_day(day, chronic, taken, dice) for day in newest_first]
+    weights = [STAY_WEIGHT if day.inpatient else VISIT_WEIGHT for day in newest_first]
+    slots: list[Slot] = []
+    for offer, count in zip(offers, spread(total, weights, map(len, offers)), strict=True):
+        slots += offer[:count]
+    return sorted(slots)
+
+
+def _of_day(day: CareDay, chronic: list[str], taken: set[Slot], dice: Dice) -> list[Slot]:
+    """What a day may be coded with: each code once, at the time of its note."""
+    fresh = [code for code, _ in (ACUTE if day.inpatient else AMBULATORY)]
+    codes: dict[str, None] = {dice.pick(fresh): None}
+    for _ in range(2 * _PER_DAY):
+        codes[dice.pick(chronic) if chronic and dice.chance(0.5) else dice.pick(fresh)] = None
+    begin, end = (360, 1380) if day.inpatient else (500, 960)
+    offer = []
+    for code in list(codes)[:_PER_DAY]:
+        slot = (at(day.day, dice.between(begin, end)), code)
+        if slot[0] < 0 and slot not in taken:
+            taken.add(slot)
+            offer.append(slot)
+    return offer
+
+
+def encounter_dates(minute: int, code: str, dice: Dice) -> tuple[int, str | None]:
+    """Onset of a day's diagnosis, and the day on which an acute one had passed (None: not passed)."""
+    onset = minute - dice.between(30, 2600)
+    passed = minute // 1440 + dice.between(4, 30)
+    lasting = code not in _ACUTE_CODES or passed >= 0
+    return onset, None if lasting else date_text(passed)
+
+
+_ACUTE_CODES: Final = frozenset(code for code, _ in ACUTE) | {"J06.9", "J02.9", "R10.9", "R51.9", "R42"}

@@ -1,0 +1,81 @@
+"""The cohort as the tests see it: plain resources, read anew from the bytes that the cohort gives."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+import orjson
+
+from wardround_server.chart.cohort import Scale, generate
+
+Resource = dict[str, Any]
+Reading = tuple[datetime, float]
+
+NOW = datetime(2023, 11, 13, 10, 15, tzinfo=UTC)
+DAY = timedelta(hours=24)
+MINUTE = timedelta(minutes=1)
+YEAR_AGO = datetime(2022, 11, 13, 10, 15, tzinfo=UTC)
+
+
+@cache
+def small_cohort() -> tuple[Resource, ...]:
+    """Every resource of the small scale, default seed."""
+    return tuple(orjson.loads(record) for record in generate("small"))
+
+
+def of_type(resource_type: str, resources: Iterable[Resource] | None = None) -> list[Resource]:
+    """The resources of one type, of the small cohort where none are given."""
+    found = small_cohort() if resources is None else resources
+    return [resource for resource in found if resource["resourceType"] == resource_type]
+
+
+def local_code(resource: Resource) -> str:
+    """The first coding's code."""
+    code: str = resource["code"]["coding"][0]["code"]
+    return code
+
+
+def patient_of(resource: Resource) -> str:
+    """The MRN in the subject's reference."""
+    reference: str = resource["subject"]["reference"]
+    return reference.removeprefix("Patient/")
+
+
+def readings(code: str, resources: Iterable[Resource] | None = None) -> dict[str, list[Reading]]:
+    """Each patient's results of one code, newest first; every patient has a list, if an empty one."""
+    found: dict[str, list[Reading]] = defaultdict(list)
+    for patient in of_type("Patient"):
+        found[patient["id"]] = []
+    for observation in of_type("Observation", resources):
+        if local_code(observation) == code:
+            when = datetime.fromisoformat(observation["effectiveDateTime"])
+            found[patient_of(observation)].append((when, observation["valueQuantity"]["value"]))
+    return {patient: sorted(series, reverse=True) for patient, series in found.items()}
+
+
+def scale_answers(scale: Scale, seed: int) -> dict[tuple[str, str], tuple[Reading | None, list[Reading]]]:
+    """What the tasks ask of each patient and code: the newest reading, and all of the last 24 hours.
+
+    Reads the bytes line by line, so that the paper's scale does not have to fit into memory as objects.
+    """
+    answers: dict[tuple[str, str], tuple[Reading | None, list[Reading]]] = {}
+    marks = {code: f'"code":"{code}","display"'.encode() for code in ("MG", "K", "A1C", "GLU")}
+    for record in generate(scale, seed):
+        for code, mark in marks.items():
+            if mark not in record or not record.startswith(b'{"resourceType":"Observation"'):
+                continue
+            resource = orjson.loads(record)
+            reading = (
+                datetime.fromisoformat(resource["effectiveDateTime"]),
+                resource["valueQuantity"]["value"],
+            )
+            newest, recent = answers.get((patient_of(resource), code), (None, []))
+            if reading[0] >= NOW - DAY:
+                recent = sorted([*recent, reading])
+            newest = reading if newest is None else max(newest, reading)
+            answers[patient_of(resource), code] = (newest, recent)
+    return answers

@@ -1,0 +1,203 @@
+"""Reading run folders that are finished, or stopped half way, or made by an older version.
+
+Nothing here writes. A torn last line (the process was killed while writing) is set aside and said so;
+any other damage is the user's to know: one line naming file and line number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from wardround_schemas.errors import UserError
+
+from .runs import ATTEMPTS, MANIFEST, SUMMARY, SUPERSEDED, read_json, read_lines
+from .summary import Key, Line, settle, summarise
+
+NEWEST_FORMAT: Final = 1
+"""The newest run-folder format that this version reads."""
+
+CATEGORY_TABLE: Final[Mapping[str, tuple[str, str]]] = {
+    "task1": ("query", "easy"),
+    "task2": ("query", "medium"),
+    "task3": ("action", "easy"),
+    "task4": ("query", "medium"),
+    "task5": ("action", "hard"),
+    "task6": ("query", "medium"),
+    "task7": ("query", "medium"),
+    "task8": ("action", "easy"),
+    "task9": ("action", "hard"),
+    "task10": ("action", "hard"),
+}
+"""Kind and assigned difficulty of each category."""
+
+_ID = re.compile(r"(task(?:10|[1-9]))(?:_|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """What the id of a task says of it."""
+
+    id: str
+    category: str
+    kind: str
+    difficulty: str
+
+
+def task_info(task_id: str) -> TaskInfo:
+    """Category, kind and difficulty as the id of a task gives them (`task5_12` is of task5)."""
+    match = _ID.match(task_id)
+    if match is None:
+        raise UserError(f"{task_id!r} does not say which category it is of", mend="ids are like task5_12")
+    kind, difficulty = CATEGORY_TABLE[match[1]]
+    return TaskInfo(task_id, match[1], kind, difficulty)
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run as it lies on disk.
+
+    `lines` are those of `attempts.jsonl`; `superseded` the owed attempts that a resume has made up,
+    which count for usage and cost alone. `torn`: the last line was cut off and is not among `lines`.
+    """
+
+    path: Path
+    name: str
+    manifest: Mapping[str, Any]
+    manifest_sha256: str
+    lines: Sequence[Line]
+    superseded: Sequence[Line] = ()
+    torn: bool = False
+
+    @cached_property
+    def settled(self) -> dict[Key, Line]:
+        """One line per task and repeat that has any."""
+        return settle(self.lines)
+
+    @property
+    def model(self) -> str:
+        """The model as it was named to `--model`."""
+        return str(self.manifest.get("model", "unknown model"))
+
+    @property
+    def protocol(self) -> str:
+        """native or text."""
+        return str(self.manifest.get("protocol", "native"))
+
+    @property
+    def repeats(self) -> int:
+        """How often each task was to be done."""
+        return int(self.manifest.get("repeats", 1))
+
+    @property
+    def task_checksum(self) -> str:
+        """Checksum of the task set; empty where the manifest has none."""
+        return str((self.manifest.get("tasks") or {}).get("checksum") or "")
+
+    @property
+    def chart_checksum(self) -> str:
+        """Checksum of the chart's content; empty where the manifest has none."""
+        return str((self.manifest.get("chart") or {}).get("checksum") or "")
+
+    @cached_property
+    def tasks(self) -> list[TaskInfo]:
+        """The tasks that the run was to do, in its order."""
+        ids = (self.manifest.get("tasks") or {}).get("ids")
+        if not ids:
+            ids = dict.fromkeys(task_id for task_id, _ in self.settled)
+        return [task_info(str(task_id)) for task_id in ids]
+
+    @cached_property
+    def stored_summary(self) -> dict[str, Any] | None:
+        """`summary.json` as stored, None where the run stopped before writing one."""
+        path = self.path / SUMMARY
+        return read_json(path) if path.is_file() else None
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The summary, worked out anew from the lines, so that it can't disagree with them.
+
+        The baselines, which the lines don't hold, are those of `summary.json`.
+        """
+        stored = self.stored_summary or {}
+        return summarise(
+            [*self.superseded, *self.lines],
+            self.tasks,
+            repeats=self.repeats,
+            expected=len(self.tasks) * self.repeats,
+            baselines=stored.get("baselines"),
+        )
+
+
+def is_run_folder(path: Path) -> bool:
+    """Whether a folder holds a run."""
+    return (path / MANIFEST).is_file()
+
+
+def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
+    """A run's manifest and its SHA-256; UserError for one of a format newer than this version."""
+    manifest = read_json(folder / MANIFEST)
+    found = manifest.get("format_version", 1)
+    if not isinstance(found, int) or not 1 <= found <= NEWEST_FORMAT:
+        raise UserError(
+            f"{folder} is of run-folder format {found}", mend=f"this version reads up to {NEWEST_FORMAT}"
+        )
+    return manifest, hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+
+
+def _is_torn(path: Path) -> bool:
+    if not path.is_file() or path.stat().st_size == 0:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read(1) != b"\n"
+
+
+def read_run(folder: Path, *, name: str | None = None) -> StoredRun:
+    """Open a run folder. UserError where it is none, is damaged, or is of a newer format."""
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder", mend="name the folder that `wardround run -o` wrote")
+    if not is_run_folder(folder):
+        inner = sorted(child.name for child in folder.iterdir() if is_run_folder(child))
+        mend = f"name one of its runs: {', '.join(inner)}" if inner else f"it has no {MANIFEST}"
+        raise UserError(f"{folder} is not a run folder", mend=mend)
+    manifest, checksum = read_manifest(folder)
+    return StoredRun(
+        path=folder,
+        name=name or folder.resolve().name,
+        manifest=manifest,
+        manifest_sha256=checksum,
+        lines=list(read_lines(folder / ATTEMPTS)),
+        superseded=list(read_lines(folder / SUPERSEDED)),
+        torn=_is_torn(folder / ATTEMPTS),
+    )
+
+
+def run_folders(path: Path) -> list[Path]:
+    """The run folder that a path names, or the two that `--protocol both` wrote under it."""
+    if not is_run_folder(path):
+        both = [path / "native", path / "text"]
+        if all(is_run_folder(part) for part in both):
+            return both
+    return [path]
+
+
+def distinct_names(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """The runs, renamed by as much of their path as tells them apart."""
+    named = list(runs)
+    for depth in range(2, 10):
+        counts = Counter(run.name for run in named)
+        if all(count == 1 for count in counts.values()):
+            return named
+        named = [
+            replace(run, name="/".join(run.path.resolve().parts[-depth:])) if counts[run.name] > 1 else run
+            for run in named
+        ]
+    doubled = next(name for name, count in Counter(run.name for run in named).items() if count > 1)
+    raise UserError(f"run {doubled} is given twice", mend="name each run once")

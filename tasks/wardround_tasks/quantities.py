@@ -1,0 +1,156 @@
+"""The few UCUM units that the protocols' doses and results use, and what equals what.
+
+Sources: UCUM (https://ucum.org/ucum) for the codes; for potassium, a univalent ion, 1 mmol is 1 mEq;
+molar masses for results: magnesium 24.305 g/mol, glucose 180.156 g/mol; HbA1c by the IFCC master
+equation NGSP % = 0.09148 * (mmol/mol) + 2.152.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .expect import UCUM
+
+_GRAM: Final = {
+    "kg": 1000.0,
+    "g": 1.0,
+    "gm": 1.0,
+    "gram": 1.0,
+    "grams": 1.0,
+    "mg": 1e-3,
+    "milligram": 1e-3,
+    "milligrams": 1e-3,
+    "ug": 1e-6,
+    "mcg": 1e-6,
+}
+_EQUIVALENT: Final = {"eq": 1000.0, "meq": 1.0, "milliequivalent": 1.0, "milliequivalents": 1.0, "mmol": 1.0}
+_HOUR: Final = {
+    "h": 1.0,
+    "hr": 1.0,
+    "hrs": 1.0,
+    "hour": 1.0,
+    "hours": 1.0,
+    "min": 1 / 60,
+    "minute": 1 / 60,
+    "minutes": 1 / 60,
+    "s": 1 / 3600,
+    "sec": 1 / 3600,
+    "d": 24.0,
+}
+DIMENSIONS: Final = {"g": _GRAM, "mEq": _EQUIVALENT, "h": _HOUR}
+"""By the unit that a protocol doses in: every spelling that measures the same, and its size in it."""
+_PER: Final = re.compile(r"\s*(?:/|\bper\b|\.(?=[a-z]+-1\Z))\s*")
+_ANNOTATION: Final = re.compile(r"\{[^{}]*\}")
+
+
+def amount(quantity: object, unit: str) -> float | None:
+    """A FHIR Quantity's size in a unit ("g", "mEq", "h"), None where it is not one.
+
+    The unit may stand in `unit`, in `code` or in both, which then must agree; a `code` without a
+    `system` or with UCUM's counts; a comparator (less than, at least) is no amount.
+    """
+    if not isinstance(quantity, dict) or quantity.get("comparator") is not None:
+        return None
+    value = quantity.get("value")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    factors = [_factor(text, unit) for text in _spellings(quantity)]
+    if not factors or None in factors or len({round(factor or 0.0, 12) for factor in factors}) != 1:
+        return None
+    return _times(value, factors[0])
+
+
+def per_hour(quantity: object, unit: str) -> float | None:
+    """A rate's size in `unit` an hour: a Quantity in g/h, mg/min and the like; None where it is not one."""
+    if not isinstance(quantity, dict) or quantity.get("comparator") is not None:
+        return None
+    value = quantity.get("value")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    factors: list[float | None] = []
+    for text in _spellings(quantity):
+        parts = _PER.split(_plain(text))
+        if len(parts) != 2:
+            return None
+        upper, lower = _factor(parts[0], unit), _factor(parts[1].removesuffix("-1"), "h")
+        factors.append(None if upper is None or lower is None else upper / lower)
+    if not factors or None in factors or len({round(factor or 0.0, 12) for factor in factors}) != 1:
+        return None
+    return _times(value, factors[0])
+
+
+def ratio_per_hour(ratio: object, unit: str) -> float | None:
+    """A Ratio's size in `unit` an hour: so many g in so many h; None where it is not one."""
+    if not isinstance(ratio, dict):
+        return None
+    upper, lower = amount(ratio.get("numerator"), unit), amount(ratio.get("denominator"), "h")
+    if upper is None or lower is None or lower == 0:
+        return None
+    return upper / lower
+
+
+def _spellings(quantity: dict[str, Any]) -> list[str]:
+    system = quantity.get("system")
+    found = [quantity["unit"]] if isinstance(quantity.get("unit"), str) else []
+    if isinstance(quantity.get("code"), str) and system in (None, UCUM):
+        found.append(quantity["code"])
+    return found
+
+
+def _plain(text: str) -> str:
+    return _ANNOTATION.sub("", text[:80]).strip().lower().strip("[]")
+
+
+def _factor(text: str, unit: str) -> float | None:
+    return DIMENSIONS[unit].get(_plain(text))
+
+
+def _times(value: int | float, factor: float | None) -> float | None:
+    if factor is None:
+        return None
+    try:
+        return float(value) * factor
+    except OverflowError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Analyte:
+    """A measured substance: the unit that the protocol speaks in, and others by their conversion.
+
+    `spellings` are units equal to `unit`; `others` map a unit to (factor, offset).
+    """
+
+    unit: str
+    spellings: frozenset[str]
+    others: tuple[tuple[str, float, float], ...] = ()
+
+    def convert(self, value: int | float, unit: str | None) -> int | float:
+        """A stored value in the protocol's unit; one in an unknown or no unit is taken as it is."""
+        if unit is None or squeeze(unit) in self.spellings:
+            return value
+        for name, factor, offset in self.others:
+            if squeeze(unit) == name:
+                return float(value) * factor + offset
+        return value
+
+    def is_unit(self, text: str) -> bool:
+        """Whether a text is the protocol's unit in some spelling."""
+        return squeeze(text) in self.spellings
+
+
+def squeeze(unit: str) -> str:
+    """A unit without blanks and case, for comparing."""
+    return "".join(unit.split()).lower()
+
+
+MAGNESIUM: Final = Analyte(
+    "mg/dL", frozenset({"mg/dl"}), (("mmol/l", 2.4305, 0.0), ("meq/l", 1.21525, 0.0), ("mg/l", 0.1, 0.0))
+)
+GLUCOSE: Final = Analyte("mg/dL", frozenset({"mg/dl"}), (("mmol/l", 18.0156, 0.0), ("g/l", 100.0, 0.0)))
+POTASSIUM: Final = Analyte("mmol/L", frozenset({"mmol/l", "meq/l"}))
+HBA1C: Final = Analyte(
+    "%", frozenset({"%", "percent", "%ngsp", "%{hb}", "%hb"}), (("mmol/mol", 0.09148, 2.152),)
+)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from wardround_schemas.chart import ChartReader
+
+if TYPE_CHECKING:
+    from .auth import RemoteAuth
 
 Resource = dict[str, Any]
 
@@ -77,3 +80,22 @@ class Backend(ChartReader, Protocol):
     async def aclose(self) -> None:
         """Give back files and connections."""
         ...
+
+
+async def open_backend(
+    spec: str = "embedded",
+    auth: RemoteAuth | None = None,
+    page_size: int = 20,
+    *,
+    base_url: str | None = None,
+    allow_writes: bool = False,
+) -> Backend:
+    """Open `embedded`, a chart FILE.db, a FOLDER or FILE of resources, or the URL of a FHIR server.
+
+    `base_url` is what links of an embedded chart start with (default: the HTTP face's own address);
+    `allow_writes` lets a remote backend create. UserError, in one line, for what can't be opened.
+    """
+    # The backends need this module's types, so the way back to them is taken only when it is walked.
+    from .opening import open_spec
+
+    return await open_spec(spec, auth, page_size, base_url=base_url, allow_writes=allow_writes)

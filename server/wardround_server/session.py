@@ -1,0 +1,228 @@
+"""One session: the single door to the chart for MCP, HTTP and the text protocol.
+
+It counts rounds, holds the write mode, keeps what was called and captured, and never raises for
+what a model sent: whatever comes in, a `CallResult` goes out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import asdict, replace
+from typing import Any, Literal
+
+from wardround_schemas.errors import ChartError
+from wardround_schemas.function import Function, decode, explain, finish_function
+
+from . import plainjson, voice
+from .asking import Ask, AskLater
+from .backends.base import Backend
+from .call import CallRecord, CallResult
+from .capture import Capture, now_text
+from .journal import Journal
+from .reading import Reader, ResultOptions
+from .settings import Names, Voice, WriteMode
+from .writing import Order, Writer
+
+Status = Literal["open", "completed", "budget_exhausted"]
+MAX_CALL_RECORDS = 10_000
+
+
+class Session:
+    """See the module. Made by `SessionStore.create`; safe for concurrent calls on one event loop."""
+
+    def __init__(
+        self,
+        *,
+        id: str,  # noqa: A002 - the field's name in the contract
+        backend: Backend,
+        journal: Journal,
+        functions: Iterable[Function],
+        options: ResultOptions | None = None,
+        budget: int | None = None,
+        writes: WriteMode = "capture",
+        finish: bool = False,
+        voice: Voice = "assistant",
+        names: Names = "underscore",
+        restored: Iterable[Capture] = (),
+    ) -> None:
+        self.id = id
+        self.backend = backend
+        self.budget = budget
+        self.writes: WriteMode = writes
+        self.finish = finish
+        self.voice: Voice = voice
+        self.names: Names = names
+        self.status: Status = "open"
+        self.rounds_used = 0
+        self.answer: str | None = None
+        self.chart_error: str | None = None
+        self.journal_error: str | None = None
+        self.created_at = now_text()
+        self.calls: deque[CallRecord] = deque(maxlen=MAX_CALL_RECORDS)
+        self._call_seq = 0
+        self._functions = tuple(functions)
+        self._writer = Writer(self.id, backend, journal, writes, voice, self._changed, restored)
+        self._reader = Reader(backend, options or ResultOptions(), self._overlaid)
+        self._watchers: list[Callable[[str], None]] = []
+        self._by_name = {name: f for f in self._functions for name in (f.name, f.tool_name)}
+
+    # --- what it offers and holds -------------------------------------------------------------
+
+    @property
+    def captures(self) -> list[Capture]:
+        """The session's captures, refused ones included, as they stand in the journal."""
+        return self._writer.captures
+
+    def functions(self) -> tuple[Function, ...]:
+        """The functions that this session lists, with its write mode in their descriptions."""
+        listed = [self._described(f) for f in self._functions if f.kind == "search" or self.writes != "off"]
+        return (*listed, finish_function()) if self.finish else tuple(listed)
+
+    def tool_name(self, function: Function) -> str:
+        """The name under which a function is listed: `lab_search`, or `lab.search` where dots are wanted."""
+        return function.listed_name(self.names)
+
+    def watch(self, watcher: Callable[[str], None]) -> Callable[[], None]:
+        """Call `watcher("calls" | "captures")` at each change; returns what ends that."""
+        self._watchers.append(watcher)
+
+        def stop() -> None:
+            if watcher in self._watchers:
+                self._watchers.remove(watcher)
+
+        return stop
+
+    def to_json(self) -> dict[str, Any]:
+        """The session as `GET /sessions/{id}` gives it."""
+        return {
+            "id": self.id,
+            "status": self.status,
+            "rounds_used": self.rounds_used,
+            "budget": self.budget,
+            "calls": [asdict(record) for record in self.calls],
+            "captures": [capture.to_json() for capture in self.captures],
+            "answer": self.answer,
+            "writes": self.writes,
+            "finish": self.finish,
+            "voice": self.voice,
+            "chart_error": self.chart_error,
+            "journal_error": self.journal_error,
+        }
+
+    # --- the calls ----------------------------------------------------------------------------
+
+    async def call(
+        self, name: str, arguments: object, *, key: str | None = None, ask: Ask | None = None
+    ) -> CallResult:
+        """Carry out one tool call.
+
+        `arguments` is what came over the wire: an object, JSON text, None, or anything else that a
+        model sends. `key` makes a repeated create the same capture. `ask` puts the question to the
+        person in `confirm` mode; only what it raises (AskLater) passes through.
+        """
+        function = self._by_name.get(name)
+        if function is not None and function.kind == "create" and key is not None:
+            done = await self._writer.repeated(
+                key, Order.from_call(function, arguments, self.backend.base_url)
+            )
+            if done is not None:
+                return done
+        called = function.name if function is not None else name
+        return await self._round(
+            called, arguments, lambda: self._dispatch(function, name, arguments, key, ask)
+        )
+
+    async def http_get(self, url: str) -> CallResult:
+        """The text protocol's GET: a search, a next link, one resource or `metadata` of the chart."""
+        return await self._round(f"GET {url[:500]}", None, lambda: self._reader.get(url))
+
+    async def http_post(self, url: str, body: str) -> CallResult:
+        """The text protocol's POST: accepted when the body is JSON; faults are recorded beside it."""
+        return await self._round(f"POST {url[:500]}", body, lambda: self._post(url, body))
+
+    # --- inside -------------------------------------------------------------------------------
+
+    async def _round(
+        self, called: str, arguments: object, act: Callable[[], Awaitable[CallResult]]
+    ) -> CallResult:
+        """Count, carry out and record one call; refuse it past the budget or after the end."""
+        refusal = self._refusal()
+        self._call_seq += 1
+        seq, at, started = self._call_seq, now_text(), time.perf_counter()
+        if refusal is not None:
+            result = CallResult(ok=False, text=refusal)
+        else:
+            self.rounds_used += 1
+            try:
+                result = await act()
+            except AskLater:
+                self.rounds_used -= 1
+                raise
+            except ChartError as error:
+                self.chart_error = self.chart_error or str(error)
+                result = CallResult(ok=False, text=voice.chart_error_text(error))
+        size = len(result.text.encode("utf-8", "surrogatepass"))
+        seconds = time.perf_counter() - started
+        self.calls.append(
+            CallRecord(seq, at, called, plainjson.storable(arguments), result.ok, size, seconds)
+        )
+        self._changed("calls")
+        return result
+
+    def _refusal(self) -> str | None:
+        if self.status == "completed":
+            return voice.FINISHED_TEXT
+        if self.budget is not None and self.rounds_used >= self.budget:
+            self.status = "budget_exhausted"
+            return voice.budget_text(self.budget)
+        return None
+
+    async def _dispatch(
+        self, function: Function | None, name: str, arguments: object, key: str | None, ask: Ask | None
+    ) -> CallResult:
+        if function is None:
+            if self.finish and name == finish_function().tool_name:
+                return self._finish(arguments)
+            known = [self.tool_name(f) for f in self.functions()]
+            return CallResult(ok=False, text=voice.unknown_tool_text(name, known))
+        if function.kind == "create":
+            return await self._place(Order.from_call(function, arguments, self.backend.base_url), key, ask)
+        decoded = decode(function, arguments, base_url=self.backend.base_url)
+        if decoded.faults:
+            return CallResult(ok=False, text=explain(function, decoded.faults), is_search=True)
+        return await self._reader.search(function, decoded.arguments)
+
+    async def _post(self, url: str, body: str) -> CallResult:
+        order = Order.from_text(url, body, self.backend.base_url, self._functions)
+        return await self._place(order, None, None)
+
+    async def _place(self, order: Order, key: str | None, ask: Ask | None) -> CallResult:
+        result = await self._writer.place(order, key, ask)
+        if self._writer.error is not None:
+            self.journal_error = self._writer.error
+        return result
+
+    def _finish(self, arguments: object) -> CallResult:
+        decoded = decode(finish_function(), arguments)
+        if decoded.faults:
+            return CallResult(ok=False, text=explain(finish_function(), decoded.faults))
+        answers = plainjson.storable(decoded.arguments["answers"])
+        self.answer = plainjson.dumps(answers).decode()
+        self.status = "completed"
+        return CallResult(ok=True, text=voice.FINISH_TEXT)
+
+    def _overlaid(self) -> list[Capture]:
+        """The captures that take part in later searches."""
+        return [c for c in self.captures if c.accepted] if self.writes == "overlay" else []
+
+    def _described(self, function: Function) -> Function:
+        """A create tool's description says what the write mode means, not to an agent under evaluation."""
+        if function.kind != "create" or self.voice == "evaluation":
+            return function
+        return replace(function, description=f"{function.description} {voice.mode_note(self.writes)}")
+
+    def _changed(self, what: str) -> None:
+        for watcher in list(self._watchers):
+            watcher(what)

@@ -1,0 +1,284 @@
+"""Create calls: recorded first, then, where the mode allows, confirmed and sent.
+
+The journal's line is on disk before anything is sent or said. A repeated call with the same key is
+the same capture; equal orders without one are two orders.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from wardround_schemas.canonical import canonical_resource, validate_r4
+from wardround_schemas.errors import ChartError
+from wardround_schemas.function import Fault, Function, decode, explain
+
+from . import plainjson
+from . import voice as say
+from .asking import WHY_NOT_SENT, Answer, Ask, Question
+from .backends.base import Backend
+from .call import CallResult
+from .capture import Capture, now_text
+from .journal import Delivery, Journal
+from .settings import Voice, WriteMode, reach
+from .textpath import chart_path
+
+MAX_CAPTURES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A create call as understood: where it goes, what it carries, and what is wrong with it.
+
+    `refusal` is the text that refuses it; None where the protocol accepts it. The text protocol
+    accepts whatever is JSON and only records the faults.
+    """
+
+    function: str
+    resource_type: str
+    resource: Any
+    faults: tuple[Fault, ...]
+    refusal: str | None
+
+    @classmethod
+    def from_call(cls, function: Function, arguments: object, base_url: str) -> Order:
+        """A native call: accepted when it passes the function's schema."""
+        decoded = decode(function, arguments, base_url=base_url)
+        refusal = explain(function, decoded.faults) if decoded.faults else None
+        # What can't be understood at all is kept as it came.
+        resource = decoded.arguments if isinstance(arguments, dict) or decoded.arguments else arguments
+        return cls(function.name, function.resource_type, resource, decoded.faults, refusal)
+
+    @classmethod
+    def from_text(cls, url: str, body: str, base_url: str, functions: Sequence[Function]) -> Order:
+        """A POST of the text protocol: accepted when the body is JSON, whatever else is wrong."""
+        place = chart_path(url, base_url)
+        path = place if isinstance(place, str) else place.path
+        resource_type = url.strip()[:200] if isinstance(place, str) else path[:200]
+        function = next((f for f in functions if f.kind == "create" and f.path == f"/{path}"), None)
+        name = function.name if function is not None else "POST"
+        try:
+            resource = plainjson.loads(body)
+        except ValueError as error:
+            fault = Fault("$", f"the body is not JSON: {error}", "a FHIR resource as JSON", "")
+            return cls(name, resource_type, body, (fault,), f"Invalid POST: the body is not JSON: {error}")
+        if function is None:
+            where = path if isinstance(place, str) else f"no create function posts to /{path[:100]}"
+            faults: tuple[Fault, ...] = (Fault("$", where, "one of the create functions' endpoints", ""),)
+        else:
+            faults = decode(function, resource, base_url=base_url).faults
+        return cls(name, resource_type, resource, faults, None)
+
+
+def key_digest(key: str) -> str:
+    """A key as it is kept: its SHA-256, so that a client's own text is not stored."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _content_digest(function: str, resource: Any) -> str:
+    return hashlib.sha256(plainjson.dumps([function, _ordered(plainjson.storable(resource))])).hexdigest()
+
+
+def _ordered(value: Any) -> Any:
+    """The value with its keys in order: two spellings of one object are the same content."""
+    if isinstance(value, dict):
+        return {name: _ordered(value[name]) for name in sorted(value)}
+    if isinstance(value, list):
+        return [_ordered(item) for item in value]
+    return value
+
+
+@dataclass(slots=True)
+class _Placed:
+    """A create call under way or done, under its key."""
+
+    content: str
+    task: asyncio.Task[CallResult]
+
+
+class Writer:
+    """The captures of one session, and the way of each from call to answer."""
+
+    def __init__(
+        self,
+        session: str,
+        backend: Backend,
+        journal: Journal,
+        mode: WriteMode,
+        voice: Voice,
+        changed: Callable[[str], None],
+        restored: Iterable[Capture] = (),
+    ) -> None:
+        self.captures: list[Capture] = list(restored)
+        self.error: str | None = None
+        self._session = session
+        self._backend = backend
+        self._journal = journal
+        self._mode: WriteMode = mode
+        self._voice: Voice = voice
+        self._changed = changed
+        self._seq = max((c.seq for c in self.captures), default=0)
+        self._placed: dict[str, _Placed] = {}
+        self._restored = {c.idempotency_key: c for c in self.captures if c.idempotency_key and c.accepted}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def repeated(self, key: str, order: Order) -> CallResult | None:
+        """The answer that a call with this key already had, None where it is new."""
+        digest = key_digest(key)
+        content = _content_digest(order.function, order.resource)
+        placed = self._placed.get(digest)
+        if placed is not None:
+            if placed.content != content:
+                return CallResult(ok=False, text=say.KEY_REUSED_TEXT)
+            result = await asyncio.shield(placed.task)
+            if not result.ok and reach(self._mode) >= reach("confirm") and result.capture_seq is not None:
+                return await self._send_again(result.capture_seq)
+            return result
+        capture = self._restored.get(digest)
+        if capture is None:
+            return None
+        if _content_digest(capture.function, capture.resource) != content:
+            return CallResult(ok=False, text=say.KEY_REUSED_TEXT)
+        if reach(self._mode) >= reach("confirm"):
+            return await self._send_again(capture.seq)
+        return self._accepted(capture)
+
+    async def place(self, order: Order, key: str | None, ask: Ask | None) -> CallResult:
+        """Carry an order as far as the mode lets it go. What `ask` raises passes through."""
+        if self._mode == "off":
+            return CallResult(ok=False, text=say.WRITES_OFF_TEXT)
+        if len(self.captures) >= MAX_CAPTURES:
+            return CallResult(ok=False, text=f"Refused: this session already holds {MAX_CAPTURES} captures.")
+        draft = self._draft(order, key)
+        refusal = order.refusal
+        if refusal is None and reach(self._mode) >= reach("confirm"):
+            refusal = self._unfit(order, draft)
+        if refusal is not None:
+            return await self._kept(self._refuse(draft, order.faults, refusal), key, order)
+        answer: Answer = "yes"
+        if self._mode == "confirm":
+            answer = await ask(_question(draft)) if ask is not None else "unsupported"
+        return await self._kept(self._carry_out(draft, answer), key, order)
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _draft(self, order: Order, key: str | None) -> Capture:
+        canonical: dict[str, Any] | None = None
+        if isinstance(order.resource, dict) and order.refusal is None:
+            canonical = canonical_resource(order.resource_type, order.resource)
+        return Capture(
+            at=now_text(),
+            session=self._session,
+            seq=0,
+            function=order.function,
+            resource_type=order.resource_type,
+            resource=plainjson.storable(order.resource),
+            canonical=canonical,
+            accepted=order.refusal is None,
+            failures=tuple({"path": f.path, "message": f.message} for f in order.faults),
+            idempotency_key=key_digest(key) if key is not None else None,
+        )
+
+    def _unfit(self, order: Order, draft: Capture) -> str | None:
+        """Why an order may not be sent, None where it may: only valid FHIR leaves the house."""
+        if draft.canonical is None:
+            return say.NOT_FHIR_TEXT
+        faults = validate_r4(order.resource_type, draft.canonical)
+        if not faults:
+            return None
+        listed = "; ".join(f"{f.path}: {f.message}" for f in faults)[:1800]
+        return f"Refused: the order is not a valid FHIR R4 resource and was not sent: {listed}"
+
+    async def _kept(self, work: Any, key: str | None, order: Order) -> CallResult:
+        """Run to the end even if the caller goes away: what is on its way to the disk is kept."""
+        task: asyncio.Task[CallResult] = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if key is not None:
+            self._placed[key_digest(key)] = _Placed(_content_digest(order.function, order.resource), task)
+        return await asyncio.shield(task)
+
+    async def _record(self, draft: Capture) -> Capture | None:
+        """Number the capture and bring it to disk; None where the disk refuses."""
+        self._seq += 1
+        numbered = replace(draft, seq=self._seq)
+        try:
+            capture = await self._journal.append(numbered)
+        except OSError as error:
+            self.error = f"{type(error).__name__}: {error.strerror or error}"
+            return None
+        self.captures.append(capture)
+        self._changed("captures")
+        return capture
+
+    async def _refuse(self, draft: Capture, faults: Sequence[Fault], text: str) -> CallResult:
+        failures = draft.failures or ({"path": "$", "message": text},)
+        capture = await self._record(replace(draft, accepted=False, failures=failures))
+        if capture is None:
+            return CallResult(ok=False, text=say.JOURNAL_TEXT)
+        return CallResult(ok=False, text=text, capture_seq=capture.seq)
+
+    async def _carry_out(self, draft: Capture, answer: Answer) -> CallResult:
+        if answer != "yes":
+            reason = WHY_NOT_SENT[answer]
+            failures = ({"path": "$", "message": reason},)
+            declined = await self._record(replace(draft, accepted=False, failures=failures))
+            if declined is None:
+                return CallResult(ok=False, text=say.JOURNAL_TEXT)
+            return CallResult(ok=False, text=say.declined_text(declined, reason), capture_seq=declined.seq)
+        capture = await self._record(draft)
+        if capture is None:
+            return CallResult(ok=False, text=say.JOURNAL_TEXT)
+        if reach(self._mode) < reach("confirm") or self._backend.read_only:
+            return self._accepted(capture)
+        return await self._send(capture)
+
+    async def _send(self, capture: Capture) -> CallResult:
+        """Send the canonical form; the key makes a second sending of the same capture no second order."""
+        if capture.canonical is None:
+            return CallResult(ok=False, text=say.NOT_FHIR_TEXT, capture_seq=capture.seq)
+        name = f"{capture.session}-{capture.seq}-{capture.at}"
+        try:
+            created = await self._backend.create(capture.canonical, idempotency_key=key_digest(name))
+        except ChartError as error:
+            delivery = Delivery(
+                capture.session, capture.seq, sent=False, status=error.status, error=str(error)
+            )
+        else:
+            delivery = Delivery(
+                capture.session,
+                capture.seq,
+                sent=True,
+                status=created.status,
+                id=created.id,
+                location=created.location,
+            )
+        try:
+            await self._journal.append_delivery(delivery)
+        except OSError as error:
+            self.error = f"{type(error).__name__}: {error.strerror or error}"
+        return CallResult(
+            ok=delivery.sent, text=say.delivered_text(capture, delivery), capture_seq=capture.seq
+        )
+
+    async def _send_again(self, seq: int) -> CallResult:
+        capture = next((c for c in self.captures if c.seq == seq), None)
+        if capture is None or not capture.accepted:
+            return CallResult(ok=False, text="Refused: this order was refused before.", capture_seq=seq)
+        return await self._send(capture)
+
+    def _accepted(self, capture: Capture) -> CallResult:
+        return CallResult(
+            ok=True, text=say.accepted_text(capture, self._voice, self._mode), capture_seq=capture.seq
+        )
+
+
+def _question(draft: Capture) -> Question:
+    summary = orjson.dumps(draft.canonical, option=orjson.OPT_INDENT_2).decode()
+    digest = _content_digest(draft.function, draft.canonical)
+    return Question(say.question_text(draft, summary[:4000]), digest)

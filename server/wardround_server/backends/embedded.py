@@ -90,6 +90,10 @@ class EmbeddedBackend:
 
     async def read(self, resource_type: str, resource_id: str) -> bytes | None:
         """The bytes of one resource; None where there is none."""
+        return self.read_now(resource_type, resource_id)
+
+    def read_now(self, resource_type: str, resource_id: str) -> bytes | None:
+        """The same as `read`, for callers that are not asynchronous."""
         return self.chart.read(resource_type, resource_id)
 
     async def capabilities(self) -> Resource:

@@ -1,0 +1,255 @@
+"""The embedded FHIR server: a read-only R4 REST face over a chart, as a FastAPI router.
+
+Results go out as the bytes they are stored in; nothing is turned into Python objects and encoded again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+from urllib.parse import parse_qsl
+
+import orjson
+from fastapi import APIRouter, Request, Response
+
+from wardround_schemas.chart import SearchPage
+from wardround_schemas.errors import ChartError
+
+from . import negotiation as http
+from .outcome import SearchFault
+from .params import SEARCHED_TYPES, search_params
+from .request import MAX_PARAMS, check_format, parse_request
+from .shape import shape_entry
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+MAX_FORM = 64 << 10
+"""Bytes of a POST `_search` body."""
+_READING = ("GET", "HEAD")
+_READ_PARAMETERS = ("_format", "_pretty", "_summary", "_elements")
+
+
+class ReadableChart(Protocol):
+    """What the router needs of a backend: `EmbeddedBackend` has it."""
+
+    @property
+    def base_url(self) -> str: ...
+    @property
+    def page_size(self) -> int: ...
+    def search_now(
+        self, resource_type: str, params: list[tuple[str, str]], *, lenient: bool = False
+    ) -> SearchPage: ...
+    def read_now(self, resource_type: str, resource_id: str) -> bytes | None: ...
+    async def capabilities(self) -> dict[str, Any]: ...
+
+
+def build_fhir_router(backend: ReadableChart) -> APIRouter:
+    """A router for the FHIR base path: search, read, `metadata`; every write is answered 405.
+
+    Every error is an OperationOutcome. Include it with the prefix that `backend.base_url` ends in.
+    """
+    face = _Face(backend)
+    router = APIRouter(tags=["fhir"])
+
+    def add(path: str, handler: Handler, methods: tuple[str, ...], **documented: Any) -> None:
+        # HEAD goes by itself: two methods of one route would share one operation id.
+        for method in methods:
+            shown = bool(documented) and method != "HEAD"
+            router.add_api_route(
+                path,
+                _guarded(handler),
+                methods=[method],
+                include_in_schema=shown,
+                response_class=Response,
+                response_model=None,
+                **(documented if shown else {}),
+            )
+
+    add("/metadata", face.metadata, _READING, summary="What this server can do", responses=_ANSWERS)
+    for resource_type in SEARCHED_TYPES:
+        extra = {"parameters": _documented(resource_type)}
+        title = f"Search {resource_type}"
+        add(
+            f"/{resource_type}", face.search, _READING, summary=title, openapi_extra=extra, responses=_ANSWERS
+        )
+        add(f"/{resource_type}/_search", face.search, _READING)
+        form = {"requestBody": _form(resource_type)}
+        title = f"Search {resource_type} by form"
+        add(
+            f"/{resource_type}/_search",
+            face.search_form,
+            ("POST",),
+            summary=title,
+            openapi_extra=form,
+            responses=_ANSWERS,
+        )
+    add("/{resource_type}", face.search, _READING)
+    add("/{resource_type}/_search", face.search_form, ("POST",))
+    add(
+        "/{resource_type}/{resource_id}",
+        face.read,
+        _READING,
+        summary="Read one resource",
+        openapi_extra={"parameters": _READ_PATH},
+        responses=_ANSWERS,
+    )
+    add("/{path:path}", face.nowhere, _READING)
+    add("/{path:path}", face.refuse_write, ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"))
+    return router
+
+
+class _Face:
+    """The handlers of one router."""
+
+    def __init__(self, backend: ReadableChart) -> None:
+        self._backend = backend
+
+    async def search(self, request: Request) -> Response:
+        return self._search(request, _parameters(request.scope["query_string"]))
+
+    async def search_form(self, request: Request) -> Response:
+        kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+        body = await _body(request)
+        if kind != "application/x-www-form-urlencoded" and (body or kind):
+            raise SearchFault(
+                "_search takes application/x-www-form-urlencoded", status=415, code="not-supported"
+            )
+        return self._search(request, _parameters(request.scope["query_string"]) + _parameters(body))
+
+    def _search(self, request: Request, params: list[tuple[str, str]]) -> Response:
+        http.check_accept(request, params)
+        resource_type = _resource_type(request)
+        page = self._backend.search_now(resource_type, params, lenient=http.is_lenient(request))
+        return http.answer(request, page.body, pretty=_is_pretty(params))
+
+    async def read(self, request: Request) -> Response:
+        params = _parameters(request.scope["query_string"])
+        http.check_accept(request, params)
+        _check_read(params)
+        resource_type, resource_id = _resource_type(request), request.path_params["resource_id"]
+        body = self._backend.read_now(resource_type, resource_id)
+        if body is None:
+            raise SearchFault(f"{resource_type}/{resource_id} is not known", status=404, code="not-found")
+        headers = http.version_headers(body)
+        if headers.get("etag") and request.headers.get("if-none-match") == headers["etag"]:
+            return Response(status_code=304, headers=headers)
+        shaping = [(name, value) for name, value in params if name in ("_summary", "_elements")]
+        if shaping and resource_type in SEARCHED_TYPES:
+            wanted = parse_request(resource_type, shaping)
+            body = shape_entry(wanted, body) if wanted.shaped else body
+        return http.answer(request, body, headers=headers, pretty=_is_pretty(params))
+
+    async def metadata(self, request: Request) -> Response:
+        params = _parameters(request.scope["query_string"])
+        http.check_accept(request, params)
+        return http.answer(
+            request, orjson.dumps(await self._backend.capabilities()), pretty=_is_pretty(params)
+        )
+
+    async def nowhere(self, request: Request) -> Response:
+        raise SearchFault(
+            "there is nothing here: this server answers Type, Type/id, Type/_search and metadata",
+            status=404,
+            code="not-found",
+        )
+
+    async def refuse_write(self, request: Request) -> Response:
+        message = f"{request.method} is not allowed: this server is read-only"
+        return http.fault(request, message, 405, "not-supported", {"allow": "GET, HEAD"})
+
+
+def _guarded(handler: Handler) -> Handler:
+    """The handler with its refusals as OperationOutcomes."""
+
+    async def guarded(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except SearchFault as error:
+            return http.fault(request, str(error), error.status or 400, error.code)
+        except ChartError as error:
+            return http.fault(request, str(error), error.status or 500, "exception")
+
+    guarded.__name__ = handler.__name__
+    return guarded
+
+
+def _parameters(query: bytes) -> list[tuple[str, str]]:
+    """Decoded parameters of a query string or form."""
+    if not query:
+        return []
+    try:
+        return parse_qsl(
+            query.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMS
+        )
+    except UnicodeDecodeError as error:
+        raise SearchFault("the parameters are not valid UTF-8") from error
+    except ValueError as error:
+        raise SearchFault(f"more than {MAX_PARAMS} parameters", code="too-costly") from error
+
+
+async def _body(request: Request) -> bytes:
+    """The request's body; refused as soon as it is larger than a form may be."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_FORM:
+            raise SearchFault(f"the form is larger than {MAX_FORM} bytes", status=413, code="too-long")
+    return bytes(body)
+
+
+def _resource_type(request: Request) -> str:
+    named = request.path_params.get("resource_type")
+    if named is not None:
+        return str(named)
+    # A route of one type: .../Type or .../Type/_search.
+    path: str = request.scope["route"].path
+    return path.removesuffix("/_search").rsplit("/", 1)[-1]
+
+
+def _check_read(params: list[tuple[str, str]]) -> None:
+    for name, value in params:
+        if name not in _READ_PARAMETERS:
+            raise SearchFault(f"unknown parameter {name[:60]!r} for a read", code="not-supported")
+        if name == "_format":
+            check_format(value)
+
+
+def _is_pretty(params: list[tuple[str, str]]) -> bool:
+    return ("_pretty", "true") in params
+
+
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A FHIR resource",
+        "content": {"application/fhir+json": {"schema": {"type": "object"}}},
+    },
+    "4XX": {
+        "description": "An OperationOutcome that says what is wrong",
+        "content": {"application/fhir+json": {"schema": {"type": "object"}}},
+    },
+}
+_READ_PATH = [
+    {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+    for name in ("resource_type", "resource_id")
+]
+
+
+def _documented(resource_type: str) -> list[dict[str, Any]]:
+    """The search parameters for the OpenAPI document."""
+    results = ("_id", "_count", "_sort", "_summary", "_elements", "_include", "_total", "_format", "_pretty")
+    kinds = {name: param.kind for name, param in search_params(resource_type).items()}
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "schema": {"type": "string"},
+            "description": kinds.get(name, "result parameter"),
+        }
+        for name in (*kinds, *results)
+    ]
+
+
+def _form(resource_type: str) -> dict[str, Any]:
+    properties = {entry["name"]: entry["schema"] for entry in _documented(resource_type)}
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {"content": {"application/x-www-form-urlencoded": {"schema": schema}}}

@@ -107,7 +107,9 @@ def kind_of(schema: Schema) -> str:
 def expectation(schema: Schema) -> str:
     """What a schema asks for, with the first sentence of its description."""
     kind = kind_of(schema)
-    description = re.split(r"(?<=[.!]) ", str(schema.get("description", "")), maxsplit=1)[0]
+    first: Schema = schema["anyOf"][0] if "anyOf" in schema else {}
+    text = str(schema.get("description") or first.get("description", ""))
+    description = re.split(r"(?<=[.!]) ", text, maxsplit=1)[0]
     return f"{kind}: {description}" if description else kind
 
 

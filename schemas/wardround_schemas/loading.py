@@ -71,6 +71,7 @@ def _load(name: str, profile: Profile) -> Function:
         outputs=outputs,
         sent_as=entry["http"]["sent_as"],
         example=entry["example"],
+        as_original=entry.get("as_original", {}),
     )
 
 

@@ -36,7 +36,9 @@ class Function:
     everything else that a call may carry because its meaning is certain, and validates calls.
     `output_schema` describes a result (`outputs` holds it by result style: fhir and compact for a
     search, text for the others). `sent_as` maps parameters to the FHIR parameter they are sent as.
-    `example` is a whole valid call. `annotations` are MCP's tool hints. Shared, so not to be altered.
+    `example` is a whole valid call. `as_original` holds the descriptions that replace ours where the
+    functions are given in the original benchmark's form. `annotations` are MCP's tool hints. Shared, so
+    not to be altered.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Function:
     outputs: dict[str, Schema] = field(default_factory=dict, repr=False)
     sent_as: dict[str, str] = field(default_factory=dict)
     example: dict[str, Any] = field(default_factory=dict, repr=False)
+    as_original: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def listed_name(self, names: Names = "underscore") -> str:
         """The name under which the function is listed as a tool."""

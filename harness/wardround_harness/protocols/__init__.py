@@ -1,0 +1,1 @@
+"""The two protocols between a model and the harness."""

@@ -1,0 +1,100 @@
+"""From the name of a model to the agent that speaks for it. One explicit table, read top to bottom."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wardround_schemas.errors import UserError
+from wardround_tasks.task import Task
+
+from .base import Agent, ProgramAgent
+
+
+@dataclass(frozen=True, slots=True)
+class AgentContext:
+    """What an agent may be made from: the spec's part after its prefix, and the run's surroundings."""
+
+    spec: str
+    rest: str
+    tasks: Sequence[Task]
+    fhir_base: str
+    protocols: tuple[str, ...]
+    base_url: str | None = None
+    time_limit: float = 600.0
+
+
+Opener = Callable[[AgentContext], Agent | ProgramAgent]
+
+
+def _scripted(module: str) -> Opener:
+    def open_it(context: AgentContext) -> Agent:
+        from importlib import import_module
+
+        from .brief import briefs
+        from .scripted import Scripted
+
+        script = import_module(f".{module}", __package__).script
+        return Scripted(context.spec, script, briefs(context.tasks), context.fhir_base)
+
+    return open_it
+
+
+def _replay(context: AgentContext) -> Agent:
+    from .replay import Replay
+
+    if not context.rest:
+        raise UserError(f"{context.spec!r} names no run", mend="builtin/replay:RUN, RUN being a run folder")
+    return Replay(context.spec, Path(context.rest), context.protocols)
+
+
+def _command(context: AgentContext) -> ProgramAgent:
+    from .command import Command
+
+    return Command(context.spec, context.rest, time_limit=context.time_limit)
+
+
+BUILTINS: tuple[tuple[str, Opener], ...] = (
+    ("builtin/oracle", _scripted("builtin_oracle")),
+    ("builtin/null", _scripted("builtin_null")),
+    ("builtin/always-act", _scripted("builtin_always_act")),
+)
+"""Names that stand for themselves."""
+
+PREFIXES: tuple[tuple[str, Opener], ...] = (
+    ("builtin/replay:", _replay),
+    ("command:", _command),
+)
+"""Prefixes that are followed by a name, a path or a template."""
+
+FORMS = ("anthropic/NAME", "openai/NAME", "openai-chat/NAME", "command:TEMPLATE", "builtin/replay:RUN")
+
+
+def open_agent(
+    spec: str,
+    *,
+    tasks: Sequence[Task],
+    fhir_base: str,
+    protocols: tuple[str, ...],
+    base_url: str | None = None,
+    time_limit: float = 600.0,
+) -> Agent | ProgramAgent:
+    """The agent of a model's name (contract section 2). UserError for a name that is none."""
+    for name, opener in BUILTINS:
+        if spec == name:
+            return opener(AgentContext(spec, "", tasks, fhir_base, protocols, base_url, time_limit))
+    for prefix, opener in PREFIXES:
+        if spec.startswith(prefix):
+            rest = spec[len(prefix) :]
+            return opener(AgentContext(spec, rest, tasks, fhir_base, protocols, base_url, time_limit))
+    raise unknown_model(spec)
+
+
+def unknown_model(spec: str) -> UserError:
+    """The complaint about a model's name that nothing answers to, with the nearest that would."""
+    names = [name for name, _ in BUILTINS]
+    near = difflib.get_close_matches(spec, names, n=1, cutoff=0.6)
+    mend = f"did you mean {near[0]}?" if near else f"use one of {', '.join([*FORMS, *names])}"
+    return UserError(f"unknown model {spec!r}", mend=mend)

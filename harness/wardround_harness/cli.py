@@ -1,0 +1,48 @@
+"""The `wardround` program: its subcommands are registered by the modules that carry them out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+
+from wardround_schemas.options import Parser, run_program
+
+COMMANDS = ("cli_run", "cli_tasks", "cli_compare", "cli_schemas")
+"""Modules of this package, each with `add_commands(subparsers)`; none imports anything heavy to parse."""
+
+
+def make_parser() -> Parser:
+    """The program's parser with every command."""
+    parser = Parser(
+        prog="wardround",
+        description="Take agents through clinical tasks over FHIR tools, and grade what they did. "
+        "For research and development; not a medical device.",
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    for name in COMMANDS:
+        if find_spec(f"{__package__}.{name}") is not None:
+            import_module(f".{name}", __package__).add_commands(subparsers)
+    return parser
+
+
+def dispatch(arguments: Sequence[str]) -> int:
+    """Parse and carry out one command line; its exit code."""
+    parser = make_parser()
+    args = parser.parse_args(arguments)
+    if args.version:
+        from importlib.metadata import version
+
+        print(f"wardround {version('wardround')}")
+        return 0
+    if args.command is None:
+        parser.print_help()
+        return 0
+    return int(args.run(args))
+
+
+def main() -> int:
+    """Entry point of `wardround`."""
+    return run_program(lambda: dispatch(sys.argv[1:]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -27,13 +27,6 @@ def searchset(
     outcome: bytes | None = None,
 ) -> bytes:
     """A searchset Bundle. Without entries there is no `entry` key: FHIR allows no empty lists."""
-    links = [b'{"relation":"self","url":' + orjson.dumps(self_url) + b"}"]
-    if next_url is not None:
-        links.append(b'{"relation":"next","url":' + orjson.dumps(next_url) + b"}")
-    head = b'{"resourceType":"Bundle","type":"searchset"'
-    if total is not None:
-        head += b',"total":%d' % total
-    head += b',"link":[' + b",".join(links) + b"]"
     base = base_url.encode()
     pieces: list[bytes] = []
     for mode, entries in ((b"match", matches), (b"include", included)):
@@ -44,6 +37,18 @@ def searchset(
             )
     if outcome is not None:
         pieces.append(b'{"resource":' + outcome + b',"search":{"mode":"outcome"}}')
-    if not pieces:
+    return assemble(total, self_url, next_url, pieces)
+
+
+def assemble(total: int | None, self_url: str, next_url: str | None, entries: Sequence[bytes]) -> bytes:
+    """A searchset Bundle of entries that are JSON already."""
+    links = [b'{"relation":"self","url":' + orjson.dumps(self_url) + b"}"]
+    if next_url is not None:
+        links.append(b'{"relation":"next","url":' + orjson.dumps(next_url) + b"}")
+    head = b'{"resourceType":"Bundle","type":"searchset"'
+    if total is not None:
+        head += b',"total":%d' % total
+    head += b',"link":[' + b",".join(links) + b"]"
+    if not entries:
         return head + b"}"
-    return head + b',"entry":[' + b",".join(pieces) + b"]}"
+    return head + b',"entry":[' + b",".join(entries) + b"]}"

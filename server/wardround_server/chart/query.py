@@ -72,7 +72,7 @@ class Criterion:
     """One parameter of a search; its alternatives are joined by OR, criteria by AND.
 
     `missing` holds the answer asked for by `:missing`; `chained` the criterion on the referenced
-    resource, which is of type `target`.
+    resource, which is of type `target`, and `asked` the same as name and value.
     """
 
     op: Op
@@ -81,6 +81,7 @@ class Criterion:
     missing: bool = False
     target: str = ""
     chained: Criterion | None = None
+    asked: tuple[str, str] = ("", "")
 
 
 class SortKey(NamedTuple):
@@ -181,7 +182,7 @@ def _parse_chain(
         raise SearchFault(
             f"unknown search parameter {rest[:40]} for {targets[0]} in {param.name}.{rest[:40]}"
         )
-    return Criterion("chain", param, target=targets[0], chained=chained)
+    return Criterion("chain", param, target=targets[0], chained=chained, asked=(rest, value))
 
 
 def _parse_token(param: SearchParam, modifier: str, pieces: Sequence[str], base_url: str) -> Criterion:

@@ -20,14 +20,15 @@ from .sql import Clause, Compiler
 from .store import Chart
 
 
-def _now() -> int:
+def now_ms() -> int:
+    """The present, in ms since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 class ChartSearch:
     """Searches one open chart. `clock` gives the present in ms; only `ap` dates look at it."""
 
-    def __init__(self, chart: Chart, base_url: str, clock: Callable[[], int] = _now) -> None:
+    def __init__(self, chart: Chart, base_url: str, clock: Callable[[], int] = now_ms) -> None:
         self.chart = chart
         self.base_url = base_url
         self._clock = clock

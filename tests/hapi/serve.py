@@ -160,7 +160,7 @@ def base_url(folder: Path) -> str:
 
 
 def stop(folder: Path, patience: float = 30.0) -> bool:
-    """End the server that was started with this folder, whether or not there is one; gives whether there was."""
+    """End the server that was started with this folder; gives whether there was one."""
     pid = running(folder)
     if pid is not None:
         os.kill(pid, signal.SIGTERM)

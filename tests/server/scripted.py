@@ -37,7 +37,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What to answer. `raw` is written as it is; `hang_up` ends the connection instead of answering."""
+    """What to answer. `raw` is written as it is; `hang_up` ends the connection instead of answering; with
+    `stall`, nothing comes after the body (or at all, where there is none) until the client goes away.
+    """
 
     status: int = 200
     body: bytes = b""
@@ -124,12 +126,14 @@ class ScriptedServer:
                 request = Seen(method, target, headers, body, subject)
                 self.seen.append(request)
                 reply = self._next(request)
+                if reply.hang_up:
+                    break
+                if not reply.stall or reply.body:
+                    writer.write(reply.bytes())
+                    await writer.drain()
                 if reply.stall:
                     await reader.read()
-                if reply.hang_up or reply.stall:
                     break
-                writer.write(reply.bytes())
-                await writer.drain()
                 if reply.raw is not None or reply.length is not None:
                     break
         with contextlib.suppress(ConnectionError):

@@ -51,7 +51,7 @@ def parse_base_url(raw: str) -> httpx.URL:
         url = httpx.URL(raw.strip())
     except httpx.InvalidURL:
         raise UserError("--fhir is not a URL that can be read", mend=mend) from None
-    if url.scheme not in DEFAULT_PORTS or not url.host:
+    if url.scheme not in DEFAULT_PORTS or not url.host or not 0 < Origin.of(url).port < 65536:
         raise UserError(f"--fhir {raw!r} is not an http or https URL", mend=mend)
     if url.userinfo:
         # Not repeated here: it may hold a password.
@@ -167,14 +167,14 @@ class ReadOnlyTransport(httpx.AsyncBaseTransport):
 def open_transport(
     base: httpx.URL, context: ssl.SSLContext, limits: httpx.Limits
 ) -> httpx.AsyncHTTPTransport:
-    """Sockets to one server: HTTP/2 where TLS offers it, HTTP/1.1 otherwise, by the usual proxies."""
+    """Sockets to one server: HTTP/2 where TLS offers it, HTTP/1.1 otherwise, through the proxy in force."""
     return httpx.AsyncHTTPTransport(
         verify=context, http1=True, http2=True, limits=limits, proxy=proxy_for(base), retries=0
     )
 
 
 def proxy_for(url: httpx.URL) -> str | None:
-    """The proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY name for a URL; NO_PROXY and loopback go direct."""
+    """The proxy that the environment or the system names for a URL; NO_PROXY and loopback go direct."""
     if Origin.of(url).loopback or urllib.request.proxy_bypass(url.host):
         return None
     proxies = urllib.request.getproxies()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,6 +14,12 @@ Json = dict[str, Any]
 def now_text() -> str:
     """The present instant in UTC, to the millisecond, as ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def delivery_key(capture: Capture) -> str:
+    """What makes a second sending of a capture no second order: a digest of its place in the journal."""
+    name = f"{capture.session}-{capture.seq}-{capture.at}"
+    return hashlib.sha256(name.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

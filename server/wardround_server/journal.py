@@ -8,13 +8,14 @@ the event loop never waits for the disk; calls that arrive meanwhile share the n
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from wardround_schemas.errors import UserError
 
@@ -26,17 +27,20 @@ DELIVERIES = "deliveries.jsonl"
 _MAX_BATCH = 512
 
 
+DeliveryState = Literal["sent", "refused", "unknown"]
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """What became of a capture that was sent: the server's answer, or why there is none.
 
-    `sent` says whether the FHIR server took the order; `status` is its HTTP status, `id` and
-    `location` are those of the created resource, `error` says what went wrong.
+    `state` says whether the FHIR server took the order (`unknown`: its answer was lost); `status` is
+    its HTTP status, `id` and `location` are those of the created resource, `error` says what went wrong.
     """
 
     session: str
     seq: int
-    sent: bool
+    state: DeliveryState
     status: int | None = None
     id: str | None = None
     location: str | None = None
@@ -49,7 +53,7 @@ class Delivery:
             "at": self.at or now_text(),
             "session": self.session,
             "seq": self.seq,
-            "sent": self.sent,
+            "state": self.state,
             "status": self.status,
             "id": self.id,
             "location": self.location,
@@ -109,6 +113,10 @@ class Journal:
     def captures(self, session: str | None = None) -> Iterator[Capture]:
         """The captures on disk, of one session or of all, in the order in which they were written."""
         return read_captures(self.folder, session)
+
+    def is_writable(self) -> bool:
+        """Whether the journal is open and its folder still takes lines."""
+        return not self._closed and os.access(self.folder / CAPTURES, os.W_OK)
 
     def close(self) -> None:
         """Write what is waiting and let go of the files. Further appends are refused."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from wardround_schemas.errors import UserError
 
@@ -11,6 +11,9 @@ from .backends.base import Backend
 from .journal import Journal
 from .sessions import SessionStore
 from .settings import ServerSettings, reach
+
+if TYPE_CHECKING:
+    from .backends.auth import RemoteAuth
 
 
 class Service:
@@ -38,8 +41,9 @@ class Service:
         await self.aclose()
 
 
-async def open_service(settings: ServerSettings) -> Service:
-    """Open the chart and the journal that the settings name.
+async def open_service(settings: ServerSettings, *, base_url: str | None = None) -> Service:
+    """Open the chart and the journal that the settings name; `base_url` is what links of an embedded
+    chart start with.
 
     Raises UserError for a chart that can't be opened, a journal that can't be written, or `forward`
     with a chart that takes no writes.
@@ -48,7 +52,9 @@ async def open_service(settings: ServerSettings) -> Service:
 
     backend = await open_backend(
         settings.fhir,
+        _auth(settings),
         page_size=settings.page_size,
+        base_url=base_url,
         allow_writes=reach(settings.writes) >= reach("confirm"),
     )
     try:
@@ -57,6 +63,28 @@ async def open_service(settings: ServerSettings) -> Service:
     except BaseException:
         await backend.aclose()
         raise
+
+
+def _auth(settings: ServerSettings) -> RemoteAuth | None:
+    """How to sign in to a remote server; None where nothing asks for it, so that nothing is imported."""
+    asked = (
+        settings.fhir_token_file,
+        settings.fhir_client_id,
+        settings.fhir_key_file,
+        settings.fhir_token_url,
+        settings.fhir_cert,
+    )
+    if "://" not in settings.fhir and not any(asked):
+        return None
+    from .backends.auth import RemoteAuth
+
+    return RemoteAuth.from_environment(
+        token_file=settings.fhir_token_file,
+        client_id=settings.fhir_client_id,
+        key_file=settings.fhir_key_file,
+        token_url=settings.fhir_token_url,
+        cert_file=settings.fhir_cert,
+    )
 
 
 def _check_writes(settings: ServerSettings, backend: Backend) -> None:

@@ -46,6 +46,7 @@ class Session:
         voice: Voice = "assistant",
         names: Names = "underscore",
         restored: Iterable[Capture] = (),
+        on_call: Callable[[CallRecord], None] | None = None,
     ) -> None:
         self.id = id
         self.backend = backend
@@ -62,6 +63,7 @@ class Session:
         self.created_at = now_text()
         self.calls: deque[CallRecord] = deque(maxlen=MAX_CALL_RECORDS)
         self._call_seq = 0
+        self._on_call = on_call
         self._functions = tuple(functions)
         self._writer = Writer(self.id, backend, journal, writes, voice, self._changed, restored)
         self._reader = Reader(backend, options or ResultOptions(), self._overlaid)
@@ -165,9 +167,10 @@ class Session:
                 result = CallResult(ok=False, text=voice.chart_error_text(error))
         size = len(result.text.encode("utf-8", "surrogatepass"))
         seconds = time.perf_counter() - started
-        self.calls.append(
-            CallRecord(seq, at, called, plainjson.storable(arguments), result.ok, size, seconds)
-        )
+        record = CallRecord(seq, at, called, plainjson.storable(arguments), result.ok, size, seconds)
+        self.calls.append(record)
+        if self._on_call is not None:
+            self._on_call(record)
         self._changed("calls")
         return result
 

@@ -11,6 +11,7 @@ from wardround_schemas.errors import UserError
 from wardround_schemas.function import load_functions
 
 from .backends.base import Backend
+from .call import CallRecord
 from .journal import Journal
 from .reading import ResultOptions
 from .session import Session
@@ -61,6 +62,7 @@ class SessionStore:
         self._open: dict[str, Session] = {}
         self._used: dict[str, float] = {}
         self._closers: list[Callable[[Session], None]] = []
+        self._call_watchers: list[Callable[[CallRecord], None]] = []
         self._options = ResultOptions(form=settings.results, max_bytes=settings.max_result_bytes)
         self._functions = load_functions(settings.profile)
 
@@ -109,10 +111,15 @@ class SessionStore:
             voice=voice,
             names=self._settings.names,
             restored=restored,
+            on_call=self._called,
         )
         self._open[session.id] = session
         self._used[session.id] = self._clock()
         return session
+
+    def peek(self, id: str) -> Session | None:  # noqa: A002
+        """The open session of this name, None where there is none; looking does not keep it from expiring."""
+        return None if id not in self._open or self._is_idle(id) else self._open[id]
 
     def get(self, id: str) -> Session | None:  # noqa: A002 - the field's name in the contract
         """The open session of this name, None where there is none. Using it keeps it from expiring."""
@@ -150,6 +157,14 @@ class SessionStore:
     def on_close(self, closer: Callable[[Session], None]) -> None:
         """Call `closer` with each session that ends."""
         self._closers.append(closer)
+
+    def on_call(self, watcher: Callable[[CallRecord], None]) -> None:
+        """Call `watcher` with the record of each call of any session."""
+        self._call_watchers.append(watcher)
+
+    def _called(self, record: CallRecord) -> None:
+        for watcher in self._call_watchers:
+            watcher(record)
 
     def _is_idle(self, name: str) -> bool:
         return self._clock() - self._used[name] > self._settings.session_idle_seconds

@@ -48,12 +48,14 @@ def accepted_text(capture: Capture, voice: Voice, mode: WriteMode) -> str:
 def delivered_text(capture: Capture, delivery: Delivery) -> str:
     """The answer to a create that was sent to the FHIR server, or could not be."""
     name = f"{capture.resource_type} number {capture.seq} of this session"
-    if delivery.sent:
+    if delivery.state == "sent":
         where = f", id {delivery.id}" if delivery.id else ""
         return f"Sent: the FHIR server took {name} (HTTP {delivery.status}{where})."
+    if delivery.state == "refused":
+        return f"Not sent: the FHIR server refused {name} (HTTP {delivery.status}): {delivery.error}."
     return (
         f"Not confirmed: {name} is recorded, but the FHIR server did not confirm it: {delivery.error}. "
-        "Check the chart before ordering again."
+        "It may or may not have been stored: check the chart before ordering again."
     )
 
 

@@ -23,8 +23,8 @@ from . import voice as say
 from .asking import WHY_NOT_SENT, Answer, Ask, Question
 from .backends.base import Backend
 from .call import CallResult
-from .capture import Capture, now_text
-from .journal import Delivery, Journal
+from .capture import Capture, delivery_key, now_text
+from .journal import Delivery, DeliveryState, Journal
 from .settings import Voice, WriteMode, reach
 from .textpath import chart_path
 
@@ -242,29 +242,28 @@ class Writer:
         """Send the canonical form; the key makes a second sending of the same capture no second order."""
         if capture.canonical is None:
             return CallResult(ok=False, text=say.NOT_FHIR_TEXT, capture_seq=capture.seq)
-        name = f"{capture.session}-{capture.seq}-{capture.at}"
-        try:
-            created = await self._backend.create(capture.canonical, idempotency_key=key_digest(name))
-        except ChartError as error:
-            delivery = Delivery(
-                capture.session, capture.seq, sent=False, status=error.status, error=str(error)
-            )
-        else:
-            delivery = Delivery(
-                capture.session,
-                capture.seq,
-                sent=True,
-                status=created.status,
-                id=created.id,
-                location=created.location,
-            )
+        delivery = await self._deliver(capture, capture.canonical)
         try:
             await self._journal.append_delivery(delivery)
         except OSError as error:
             self.error = f"{type(error).__name__}: {error.strerror or error}"
         return CallResult(
-            ok=delivery.sent, text=say.delivered_text(capture, delivery), capture_seq=capture.seq
+            ok=delivery.state == "sent", text=say.delivered_text(capture, delivery), capture_seq=capture.seq
         )
+
+    async def _deliver(self, capture: Capture, canonical: dict[str, Any]) -> Delivery:
+        from .backends.exchange import UncertainWriteError
+
+        name, seq = capture.session, capture.seq
+        try:
+            created = await self._backend.create(canonical, idempotency_key=delivery_key(capture))
+        except UncertainWriteError as error:
+            return Delivery(name, seq, "unknown", status=error.status, error=str(error))
+        except ChartError as error:
+            refused = error.status is not None and 400 <= error.status < 500
+            state: DeliveryState = "refused" if refused else "unknown"
+            return Delivery(name, seq, state, status=error.status, error=str(error))
+        return Delivery(name, seq, "sent", status=created.status, id=created.id, location=created.location)
 
     async def _send_again(self, seq: int) -> CallResult:
         capture = next((c for c in self.captures if c.seq == seq), None)

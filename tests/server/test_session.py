@@ -323,7 +323,7 @@ async def test_confirm_sends_after_a_yes_and_gives_the_servers_id(tmp_path: Path
         assert len(chart.created) == 1
         assert chart.created[0][1] == session.captures[0].canonical
         delivery = read_deliveries(tmp_path / "journal")[(session.id, 1)]
-        assert (delivery.sent, delivery.status, delivery.id) == (True, 201, "new1")
+        assert (delivery.state, delivery.status, delivery.id) == ("sent", 201, "new1")
 
 
 @pytest.mark.parametrize("answer", ["no", "none", "unsupported"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from wardround_server.chart.cohort import Scale, generate
+from wardround_server.chart.cohort import generate
 
 Resource = dict[str, Any]
 Reading = tuple[datetime, float]
@@ -57,25 +57,32 @@ def readings(code: str, resources: Iterable[Resource] | None = None) -> dict[str
     return {patient: sorted(series, reverse=True) for patient, series in found.items()}
 
 
-def scale_answers(scale: Scale, seed: int) -> dict[tuple[str, str], tuple[Reading | None, list[Reading]]]:
-    """What the tasks ask of each patient and code: the newest reading, and all of the last 24 hours.
+Answers = dict[tuple[str, str], tuple[Reading, list[Reading]]]
+"""By patient and code: the newest reading, and all of the last 24 hours in order of time."""
 
-    Reads the bytes line by line, so that the paper's scale does not have to fit into memory as objects.
-    """
-    answers: dict[tuple[str, str], tuple[Reading | None, list[Reading]]] = {}
-    marks = {code: f'"code":"{code}","display"'.encode() for code in ("MG", "K", "A1C", "GLU")}
-    for record in generate(scale, seed):
-        for code, mark in marks.items():
-            if mark not in record or not record.startswith(b'{"resourceType":"Observation"'):
-                continue
+_MARKS = {code: f'"code":"{code}","display"'.encode() for code in ("MG", "K", "A1C", "GLU")}
+
+
+def small_answers() -> Answers:
+    """What the tasks ask of the small scale."""
+    return {
+        (patient, code): (series[0], sorted(reading for reading in series if reading[0] >= NOW - DAY))
+        for code in _MARKS
+        for patient, series in readings(code).items()
+        if series
+    }
+
+
+def add_to_answers(record: bytes, answers: Answers) -> None:
+    """Take one record into the answers; only those of the questioned codes are parsed."""
+    if not record.startswith(b'{"resourceType":"Observation"'):
+        return
+    for code, mark in _MARKS.items():
+        if mark in record:
             resource = orjson.loads(record)
-            reading = (
-                datetime.fromisoformat(resource["effectiveDateTime"]),
-                resource["valueQuantity"]["value"],
-            )
-            newest, recent = answers.get((patient_of(resource), code), (None, []))
-            if reading[0] >= NOW - DAY:
+            when = datetime.fromisoformat(resource["effectiveDateTime"])
+            reading = (when, resource["valueQuantity"]["value"])
+            newest, recent = answers.get((patient_of(resource), code), (reading, []))
+            if when >= NOW - DAY:
                 recent = sorted([*recent, reading])
-            newest = reading if newest is None else max(newest, reading)
-            answers[patient_of(resource), code] = (newest, recent)
-    return answers
+            answers[patient_of(resource), code] = (max(newest, reading), recent)

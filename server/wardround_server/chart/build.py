@@ -105,13 +105,15 @@ def _private(folder: Path) -> bool:
 
 
 def _is_chart(path: Path) -> bool:
-    """Whether there is a finished chart of ours that can be opened."""
+    """Whether there is a finished chart of ours that can be opened, none of it cut off."""
     if not path.is_file():
         return False
     try:
         with Chart(path) as chart:
-            return (
-                chart.meta.get("cohort_version") == COHORT_VERSION and chart.counts.get("Patient") == PATIENTS
+            (pages,), (page_size,) = (
+                chart.fetch(f"PRAGMA {name}")[0] for name in ("page_count", "page_size")
             )
-    except (ChartError, UserError, ValueError):
+            whole = path.stat().st_size == pages * page_size
+            return whole and chart.meta.get("cohort_version") == COHORT_VERSION
+    except (ChartError, UserError):
         return False

@@ -55,8 +55,8 @@ def make_frames(seed: int) -> list[PatientFrame]:
         visits = Dice(seed, "visits", person.index).between(36, 60)
         lab_total = totals["Observation"] * LABS_OF_OBSERVATIONS[0] // LABS_OF_OBSERVATIONS[1]
         stay_days = max((lab_total - LABS_PER_VISIT * visits) // LABS_PER_STAY_DAY, 12)
-        days = make_timeline(person.index, plan, seed, stay_days, visits)
         traits = draw_traits(person, plan, seed)
+        days = make_timeline(person.index, plan, traits, seed, stay_days=stay_days, visits=visits)
         frames.append(PatientFrame(person, plan, traits, tuple(days), totals, seed))
     return frames
 
@@ -195,11 +195,15 @@ def _more_conditions(frame: PatientFrame, written: int, taken: set[conditions.Sl
 def _procedures(frame: PatientFrame, *, full: bool) -> Iterator[str]:
     writer = procedures.ProcedureWriter(frame.person, _prefix(frame, "pr"), frame.dice("procedure filed"))
     days = _sampled(frame, "procedures", 6)
-    slots = procedures.procedure_slots(days, CORE_PROCEDURES, set(), frame.dice("core", "procedures"))
+    slots = procedures.procedure_slots(
+        days, CORE_PROCEDURES, frame.person, set(), frame.dice("core", "procedures")
+    )
     taken = set(slots)
     if full:
         left = frame.totals["Procedure"] - len(slots)
-        slots += procedures.procedure_slots(frame.days, left, taken, frame.dice("procedure slots"))
+        slots += procedures.procedure_slots(
+            frame.days, left, frame.person, taken, frame.dice("procedure slots")
+        )
     for serial, (minute, code) in enumerate(slots):
         yield writer.write(serial, minute, code)
 

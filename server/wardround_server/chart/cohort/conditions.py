@@ -8,12 +8,11 @@ from typing import Final
 from .clock import FIRST_DAY, at, date_text, stamp
 from .dice import Dice
 from .people import Person
-from .quota import spread
+from .quota import fill
+from .reasons import BY_NAME, REASONS, Diagnosis
 from .timeline import CareDay
 from .traits import Traits
 from .wire import ICD10CM, TERMINOLOGY, coding, concept, head, to_json
-
-Diagnosis = tuple[str, str]
 
 OF_TRAIT: Final[dict[str, tuple[Diagnosis, ...]]] = {
     "hypertension": (("I10", "Essential (primary) hypertension"),),
@@ -24,7 +23,6 @@ OF_TRAIT: Final[dict[str, tuple[Diagnosis, ...]]] = {
     "diabetes": (
         ("E11.9", "Type 2 diabetes mellitus without complications"),
         ("E11.65", "Type 2 diabetes mellitus with hyperglycemia"),
-        ("E11.22", "Type 2 diabetes mellitus with diabetic chronic kidney disease"),
     ),
     "kidney": (
         ("N18.30", "Chronic kidney disease, stage 3 unspecified"),
@@ -66,30 +64,6 @@ OF_TRAIT: Final[dict[str, tuple[Diagnosis, ...]]] = {
     "prostate": (("N40.1", "Benign prostatic hyperplasia with lower urinary tract symptoms"),),
     "osteoporosis": (("M81.0", "Age-related osteoporosis without current pathological fracture"),),
 }
-ACUTE: Final[tuple[Diagnosis, ...]] = (
-    ("A41.9", "Sepsis, unspecified organism"),
-    ("J18.9", "Pneumonia, unspecified organism"),
-    ("J96.01", "Acute respiratory failure with hypoxia"),
-    ("N17.9", "Acute kidney failure, unspecified"),
-    ("N39.0", "Urinary tract infection, site not specified"),
-    ("E86.0", "Dehydration"),
-    ("E87.1", "Hypo-osmolality and hyponatremia"),
-    ("R65.20", "Severe sepsis without septic shock"),
-    ("I95.9", "Hypotension, unspecified"),
-    ("R41.0", "Disorientation, unspecified"),
-    ("L03.115", "Cellulitis of right lower limb"),
-    ("K92.2", "Gastrointestinal hemorrhage, unspecified"),
-    ("K85.90", "Acute pancreatitis without necrosis or infection, unspecified"),
-    ("K56.609", "Unspecified intestinal obstruction, unspecified as to partial versus complete obstruction"),
-    ("I26.99", "Other pulmonary embolism without acute cor pulmonale"),
-    ("R55", "Syncope and collapse"),
-    ("R06.02", "Shortness of breath"),
-    ("R07.9", "Chest pain, unspecified"),
-    ("R11.2", "Nausea with vomiting, unspecified"),
-    ("R50.9", "Fever, unspecified"),
-    ("D72.829", "Elevated white blood cell count, unspecified"),
-    ("R26.89", "Other abnormalities of gait and mobility"),
-)
 AMBULATORY: Final[tuple[Diagnosis, ...]] = (
     ("Z00.00", "Encounter for general adult medical examination without abnormal findings"),
     ("Z23", "Encounter for immunization"),
@@ -111,13 +85,13 @@ AMBULATORY: Final[tuple[Diagnosis, ...]] = (
     ("Z71.3", "Dietary counseling and surveillance"),
 )
 STAY_WEIGHT, VISIT_WEIGHT = 6, 4
-_PER_DAY: Final = 14
 
 Slot = tuple[int, str]
 """A diagnosis to be: (minute at which it was recorded, ICD-10-CM code)."""
 
+_OF_REASONS: Final = [diagnosis for reason in REASONS for diagnosis in reason.diagnoses]
 TITLES: Final = dict(
-    [*ACUTE, *AMBULATORY, *(diagnosis for found in OF_TRAIT.values() for diagnosis in found)]
+    [*AMBULATORY, *(diagnosis for found in OF_TRAIT.values() for diagnosis in found), *_OF_REASONS]
 )
 
 
@@ -187,21 +161,24 @@ def condition_slots(
     chronic = [diagnosis[0] for trait in sorted(traits) for diagnosis in OF_TRAIT[trait]]
     offers = [_of_day(day, chronic, taken, dice) for day in newest_first]
     weights = [STAY_WEIGHT if day.inpatient else VISIT_WEIGHT for day in newest_first]
-    slots: list[Slot] = []
-    for offer, count in zip(offers, spread(total, weights, map(len, offers)), strict=True):
-        slots += offer[:count]
-    return sorted(slots)
+    return sorted(fill(total, offers, weights))
 
 
 def _of_day(day: CareDay, chronic: list[str], taken: set[Slot], dice: Dice) -> list[Slot]:
-    """What a day may be coded with: each code once, at the time of its note."""
-    fresh = [code for code, _ in (ACUTE if day.inpatient else AMBULATORY)]
-    codes: dict[str, None] = {dice.pick(fresh): None}
-    for _ in range(2 * _PER_DAY):
-        codes[dice.pick(chronic) if chronic and dice.chance(0.5) else dice.pick(fresh)] = None
-    begin, end = (360, 1380) if day.inpatient else (500, 960)
+    """What a day may be coded with, the weightiest first.
+
+    A day in hospital has notes of several services, each of which codes the reason for the stay.
+    """
+    if day.inpatient:
+        acute = [code for code, _ in BY_NAME[day.reason].diagnoses]
+        codes = [*acute, *dice.shuffled(chronic)[:4], *dice.shuffled([*acute, *chronic])[:5], *acute]
+        begin, end = 360, 1380
+    else:
+        fresh = dice.shuffled([code for code, _ in AMBULATORY])
+        codes = [*fresh[:2], *dice.shuffled(chronic)[:4], *fresh[2:8]]
+        begin, end = 500, 960
     offer = []
-    for code in list(codes)[:_PER_DAY]:
+    for code in codes:
         slot = (at(day.day, dice.between(begin, end)), code)
         if slot[0] < 0 and slot not in taken:
             taken.add(slot)
@@ -217,4 +194,7 @@ def encounter_dates(minute: int, code: str, dice: Dice) -> tuple[int, str | None
     return onset, None if lasting else date_text(passed)
 
 
-_ACUTE_CODES: Final = frozenset(code for code, _ in ACUTE) | {"J06.9", "J02.9", "R10.9", "R51.9", "R42"}
+_ACUTE_CODES: Final = frozenset(
+    {code for code, _ in _OF_REASONS if not code.startswith(("Z", "M", "E11"))}
+    | {"J06.9", "J02.9", "R10.9", "R51.9", "R42"}
+)

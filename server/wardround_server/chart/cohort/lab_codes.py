@@ -113,10 +113,10 @@ LABS: Final[tuple[LabCode, ...]] = (
 
 SHIFTS: Final[dict[str, dict[str, float]]] = {
     # illness: how far it moves a test's usual value, in units of the last decimal
-    "kidney": {"CREAT": 115, "BUN": 21, "K": 3, "CO2": -2, "PHOS": 7, "HGB": -14, "CA": -2},
+    "kidney": {"CREAT": 115, "BUN": 21, "K": 3, "CO2": -2, "PHOS": 7, "HGB": -9, "CA": -2},
     "diabetes": {"GLU": 58, "A1C": 23, "TRIG": 35, "HDL": -5},
     "heart_failure": {"NA": -3, "BUN": 9, "K": -2, "MG": -1, "ALB": -3},
-    "anemia": {"HGB": -24},
+    "anemia": {"HGB": -20},
     "liver": {"ALT": 48, "AST": 55, "ALP": 40, "TBIL": 14, "ALB": -7, "PLT": -65, "INR": 3, "NA": -2},
     "afib": {"INR": 11},
     "copd": {"CO2": 4},
@@ -124,18 +124,21 @@ SHIFTS: Final[dict[str, dict[str, float]]] = {
     "obesity": {"HDL": -6, "TRIG": 24, "CRP": 25, "ALT": 8, "A1C": 1},
     "thyroid": {"TSH": 240},
 }
-ACUTE: Final[dict[str, float]] = {
-    # how far an acute illness moves a test on admission, in the same units; it fades over the stay
-    "WBC": 58, "CRP": 640, "LACT": 14, "CREAT": 22, "BUN": 8, "ALB": -6, "HGB": -12, "GLU": 24, "K": -3,
-    "MG": -2, "NA": -3, "PLT": 30, "CO2": -2, "CA": -4, "PHOS": -3,
+DRIFTS: Final[dict[str, dict[str, float]]] = {
+    # illness: by how much it moves a test's usual value in a year
+    "kidney": {"CREAT": 9, "BUN": 1.5, "HGB": -1.5},
+    "diabetes": {"A1C": -1.5, "GLU": -3},
+    "lipids": {"LDL": -6},
+    "liver": {"ALB": -0.8, "PLT": -6},
+    "obesity": {"TRIG": 3},
 }
 # fmt: on
 
 BY_CODE: Final = {lab.code: lab for lab in LABS}
 USUAL: Final[dict[str, float]] = {
     # a healthy person's usual value where the middle of the reference range would be off
-    "A1C": 54, "GLU": 108, "CRP": 18, "INR": 10, "TBIL": 6, "LACT": 12, "TSH": 190, "ALT": 24, "AST": 22,
-    "BUN": 14, "TRIG": 105, "LDL": 100, "MG": 21, "CREAT": 92,
+    "A1C": 52, "GLU": 108, "CRP": 18, "INR": 10, "TBIL": 6, "LACT": 12, "TSH": 190, "ALT": 24, "AST": 22,
+    "BUN": 14, "TRIG": 105, "LDL": 100, "MG": 22, "CREAT": 92,
 }  # fmt: skip
 BASIC: Final = ("NA", "K", "CO2", "CL", "BUN", "CREAT", "CA")
 BLOOD_COUNT: Final = ("WBC", "HGB", "HCT", "PLT")

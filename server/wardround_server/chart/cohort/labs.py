@@ -7,10 +7,11 @@ from typing import Final
 
 from .clock import DAY, at, day_of, stamp
 from .dice import Dice
-from .lab_codes import ACUTE, BASIC, BLOOD_COUNT, BY_CODE, LABS, LIPIDS, LIVER, SHIFTS, USUAL, LabCode
+from .lab_codes import BASIC, BLOOD_COUNT, BY_CODE, DRIFTS, LABS, LIPIDS, LIVER, SHIFTS, USUAL, LabCode
 from .people import Person
 from .plan import QUESTIONED, PatientPlan
-from .quota import spread
+from .quota import fill
+from .reasons import BY_NAME
 from .timeline import CareDay
 from .traits import Traits
 from .wire import LAB_SYSTEM, LOINC, TERMINOLOGY, coding, concept, decimal, head, quantity, to_json
@@ -26,11 +27,12 @@ PLACE: Final = {lab.code: place for place, lab in enumerate(LABS)}
 Draw = tuple[int, str]
 """A result that might be: (minute counted from now, code)."""
 
-STAY_WEIGHT, VISIT_WEIGHT = 28, 11
+STAY_WEIGHT, VISIT_WEIGHT = 28, 14
 FLAGS: Final = {
     "LL": "Critical low", "L": "Low", "N": "Normal", "H": "High", "HH": "Critical high",
 }  # fmt: skip
-_GAP_DAYS: Final = {"A1C": 75, "TSH": 150, "LDL": 150, "HDL": 150, "TRIG": 150, "CHOL": 150}
+_GAP_DAYS: Final = {"A1C": 75, "LDL": 150, "TSH": 150}
+"""Days that pass at least between two of a test at visits."""
 _NEWEST: Final = -2
 """No result is younger than two minutes, so that each has been issued by now."""
 
@@ -53,27 +55,32 @@ class LabValues:
             severity = 0.6 + 0.8 * dice.random()
             usual += severity * sum(SHIFTS.get(trait, {}).get(lab.code, 0.0) for trait in sorted(traits))
             self._usual[lab.code] = usual
-            self._drift[lab.code] = 0.25 * dice.bell() * lab.noise
+            self._drift[lab.code] = 0.3 * dice.bell() * lab.noise + severity * sum(
+                DRIFTS.get(trait, {}).get(lab.code, 0.0) for trait in sorted(traits)
+            )
         # Where the plan has the series end, the years before lead there.
         for code in ("A1C", "GLU"):
             values = plan.cases[code].values
             if values:
-                self._usual[code] = 0.7 * values[-1][1] + 0.3 * self._usual[code]
+                self._usual[code] = 0.8 * values[-1][1] + 0.2 * self._usual[code]
 
-    def begin_day(self, *, admitted: bool | None) -> None:
-        """A day of care: an admission (True) brings an acute illness, a visit (False) finds it over."""
-        if admitted is None:
+    def begin_day(self, day: CareDay | None) -> None:
+        """A day of care: an admission brings an acute illness, a visit finds it over."""
+        if day is None or day.stay_day:
             return
-        severity = 0.3 + 1.2 * self._dice.random() if admitted else 0.0
-        for code, shift in ACUTE.items():
-            self._acute[code] = shift * severity * (0.5 + self._dice.random()) if admitted else 0.0
+        self._acute = dict.fromkeys(BY_CODE, 0.0)
+        if day.inpatient:
+            severity = 0.4 + 1.1 * self._dice.random()
+            for code, shift in BY_NAME[day.reason].labs.items():
+                self._acute[code] = shift * severity * (0.6 + 0.8 * self._dice.random())
 
     def value(self, lab: LabCode, minute: int, drawn: dict[str, int]) -> int:
         """The next value of a test; `drawn` holds those of the same draw, on which some depend."""
         code = lab.code
         noise = self._dice.bell() * lab.noise
-        if code == "CL" and "CO2" in drawn and "NA" in drawn:  # electrolytes balance to an anion gap of 11
-            exact = drawn["NA"] - drawn["CO2"] - 11 + noise
+        if code == "CL" and "CO2" in drawn and "NA" in drawn:
+            # Electrolytes balance to an anion gap of 11, which is wider where bicarbonate is used up.
+            exact = drawn["NA"] - drawn["CO2"] - 11 - (24 - drawn["CO2"]) / 2 + noise
         elif code == "HCT" and "HGB" in drawn:
             exact = 30 * drawn["HGB"] / 10 + noise
         elif code == "CHOL" and len(drawn.keys() & {"LDL", "HDL", "TRIG"}) == 3:
@@ -187,10 +194,7 @@ def lab_slots(
         wanted = _stay_draws(day, traits, dice) if day.inpatient else _visit_draws(day, last_done, dice)
         offers.append(_possible(wanted, limits, taken))
     weights = [STAY_WEIGHT if day.inpatient else VISIT_WEIGHT for day in newest_first]
-    slots: list[Slot] = []
-    for offer, count in zip(offers, spread(total, weights, map(len, offers)), strict=True):
-        slots += offer[:count]
-    return sorted(slots)
+    return sorted(fill(total, offers, weights))
 
 
 def _possible(wanted: list[Draw], limits: dict[str, int | None], taken: set[Slot]) -> list[Slot]:
@@ -227,17 +231,16 @@ def _stay_draws(day: CareDay, traits: Traits, dice: Dice) -> list[Draw]:
 
 
 def _visit_draws(day: CareDay, last_done: dict[str, int], dice: Dice) -> list[Draw]:
-    """What is drawn at a visit; some tests only when the later one is months away."""
+    """What is drawn at a visit: what is due, then the usual; a full check-up now and then."""
     minute = at(day.day, dice.between(480, 900))
-    codes: list[str] = [*BASIC, *BLOOD_COUNT]
-    for code in ("A1C", *LIPIDS, "TSH"):
-        if code not in last_done or last_done[code] - day.day >= _GAP_DAYS[code]:
-            last_done[code] = day.day
-            codes.insert(7, code)
-    # Lipids stand in the order in which the total can be added up.
-    lipids: list[str] = [code for code in LIPIDS if code in codes]
-    codes = [code for code in codes if code not in LIPIDS] + lipids
-    return [(minute, code) for code in (*codes, "GLU", *LIVER, "MG", "PHOS", "CRP", "INR")]
+    due: list[str] = []
+    for codes in (("A1C",), LIPIDS, ("TSH",)):
+        if last_done.get(codes[0], day.day + 999) - day.day >= _GAP_DAYS[codes[0]]:
+            last_done[codes[0]] = day.day
+            due += codes
+    usual = [*BASIC, *BLOOD_COUNT] if dice.chance(0.6) else list(BASIC)
+    extra = [*LIVER, "GLU", "MG", "PHOS"] if dice.chance(0.35) else ["GLU"]
+    return [(minute, code) for code in (*due, *usual, *extra)]
 
 
 def valued(
@@ -247,7 +250,7 @@ def valued(
 
     Yields (minute, code, value).
     """
-    admissions = {day.day: day.stay_day == 0 for day in days if not day.stay_day}
+    by_day = {day.day: day for day in days}
     drawn: dict[str, int] = {}
     last_minute = last_day = 1
     for minute, place in slots:
@@ -256,7 +259,7 @@ def valued(
             day = day_of(minute)
             if day != last_day:
                 last_day = day
-                values.begin_day(admitted=admissions.get(day))
+                values.begin_day(by_day.get(day))
         lab = LABS[place]
         drawn[lab.code] = value = values.value(lab, minute, drawn)
         yield minute, lab.code, value

@@ -1,5 +1,6 @@
 """Medication orders with NDC.
 
+The products are such as a United States hospital orders; the list is a setting for tasks, no reference.
 Neither of the two replacements that the tasks ask for (magnesium sulfate, potassium chloride) is ever
 among them: whether one was ordered is for the agent under test alone to show.
 """
@@ -13,7 +14,8 @@ from typing import Any, Final
 from .clock import at, stamp
 from .dice import Dice
 from .people import Person
-from .quota import spread
+from .quota import fill
+from .reasons import BY_NAME
 from .timeline import CareDay
 from .traits import Traits
 from .wire import NDC, TERMINOLOGY, UCUM, coding, concept, head, to_json
@@ -81,17 +83,19 @@ WARD: Final[tuple[Drug, ...]] = (
     Drug("0338-0017-04", "Dextrose 5 % 1,000 mL", 1000, "mL", "intravenous", 12),
     Drug("0075-0620-40", "Enoxaparin 40 mg/0.4 mL syringe", 40, "mg", "subcutaneous", 24),
     Drug("0002-7510-01", "Insulin lispro 100 units/mL", 4, "[iU]", "subcutaneous", 8),
-    Drug("0004-1964-01", "Ceftriaxone 1 g vial", 1, "g", "intravenous", 24),
-    Drug("0206-8861-01", "Piperacillin 3 g / tazobactam 0.375 g vial", 3.375, "g", "intravenous", 6),
     Drug("0173-0442-00", "Ondansetron 2 mg/mL injection", 4, "mg", "intravenous", 8),
     Drug("0045-0497-60", "Acetaminophen 500 mg tablet", 1000, "mg", "oral", 8),
     Drug("0008-0923-51", "Pantoprazole 40 mg vial", 40, "mg", "intravenous", 24),
+)
+ANTIBIOTICS: Final[tuple[Drug, ...]] = (
+    Drug("0004-1964-01", "Ceftriaxone 1 g vial", 1, "g", "intravenous", 24),
+    Drug("0206-8854-16", "Piperacillin 3 g / tazobactam 0.375 g vial", 3.375, "g", "intravenous", 6),
 )
 VISIT: Final[tuple[Drug, ...]] = (
     Drug("0029-6086-12", "Amoxicillin 875 mg / clavulanate 125 mg tablet", 1, "{tbl}", "oral", 12),
     Drug("0069-3060-75", "Azithromycin 250 mg tablet", 250, "mg", "oral", 24),
     Drug("0573-0150-20", "Ibuprofen 200 mg tablet", 400, "mg", "oral", 8),
-    Drug("0054-0017-25", "Prednisone 20 mg tablet", 40, "mg", "oral", 24),
+    Drug("0054-0018-25", "Prednisone 20 mg tablet", 40, "mg", "oral", 24),
 )
 STAY_WEIGHT, VISIT_WEIGHT = 20, 7
 _PER_DAY: Final = 8
@@ -100,9 +104,10 @@ Slot = tuple[int, str]
 """An order to be: (minute at which it was signed, NDC)."""
 
 DRUGS: Final = {
-    drug.ndc: drug for drug in (*(drug for found in HOME.values() for drug in found), *WARD, *VISIT)
+    drug.ndc: drug
+    for drug in (*(drug for found in HOME.values() for drug in found), *WARD, *ANTIBIOTICS, *VISIT)
 }
-WARD_NDCS: Final = frozenset(drug.ndc for drug in WARD)
+WARD_NDCS: Final = frozenset(drug.ndc for drug in (*WARD, *ANTIBIOTICS))
 _ROUTES: Final = {
     # SNOMED CT, as in FHIR's route-codes
     "oral": ("26643006", "Oral route"),
@@ -172,14 +177,13 @@ def medication_slots(
     newest_first = list(reversed(days))
     offers = [_of_day(day, home, taken, dice) for day in newest_first]
     weights = [STAY_WEIGHT if day.inpatient else VISIT_WEIGHT for day in newest_first]
-    slots: list[Slot] = []
-    for offer, count in zip(offers, spread(total, weights, map(len, offers)), strict=True):
-        slots += offer[:count]
-    return sorted(slots)
+    return sorted(fill(total, offers, weights))
 
 
 def _of_day(day: CareDay, home: Sequence[str], taken: set[Slot], dice: Dice) -> list[Slot]:
     pool = [drug.ndc for drug in (WARD if day.inpatient else VISIT)]
+    if day.inpatient and BY_NAME[day.reason].infection:
+        pool += [drug.ndc for drug in ANTIBIOTICS]
     ordered = dice.shuffled([*home, *pool])[:_PER_DAY]
     begin, end = (330, 1320) if day.inpatient else (490, 970)
     offer = []

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from .clock import at, stamp
+from .clock import at, date_text, stamp
 from .dice import Dice
 from .people import Person
-from .quota import spread
+from .quota import fill
+from .reasons import BY_NAME
 from .timeline import CareDay
 from .wire import CPT, coding, concept, head, to_json
 
@@ -34,24 +35,20 @@ INPATIENT: Final[tuple[tuple[str, str], ...]] = (
     ("94760", "Oxygen saturation, single reading"),
     ("92526", "Treatment of swallowing"),
 )
-RARE_INPATIENT: Final[tuple[tuple[str, str], ...]] = (
+OF_REASONS: Final[tuple[tuple[str, str], ...]] = (
     ("74177", "CT of abdomen and pelvis with contrast"),
     ("70450", "CT of head without contrast"),
     ("71275", "CT angiography of the chest"),
     ("93306", "Echocardiogram through the chest wall"),
     ("36556", "Central venous catheter placed"),
     ("43239", "Upper endoscopy with biopsy"),
-    ("45378", "Colonoscopy, diagnostic"),
     ("36430", "Blood transfusion"),
-    ("32555", "Pleural fluid drained under imaging"),
     ("49083", "Abdominal fluid drained under imaging"),
     ("27130", "Total hip replacement"),
     ("27447", "Total knee replacement"),
     ("47562", "Gallbladder removed by laparoscopy"),
     ("44970", "Appendix removed by laparoscopy"),
     ("93458", "Left heart catheterization with coronary angiography"),
-    ("31500", "Emergency intubation"),
-    ("90935", "Hemodialysis, one evaluation"),
 )
 OUTPATIENT: Final[tuple[tuple[str, str], ...]] = (
     ("99214", "Office visit, established patient, moderate"),
@@ -66,7 +63,9 @@ OUTPATIENT: Final[tuple[tuple[str, str], ...]] = (
     ("90686", "Influenza vaccine, quadrivalent"),
     ("93000", "Electrocardiogram, complete"),
     ("81001", "Urinalysis with microscopy"),
+    ("99395", "Preventive visit, 18 to 39 years"),
     ("99396", "Preventive visit, 40 to 64 years"),
+    ("99397", "Preventive visit, 65 years and older"),
     ("20610", "Large joint injected or drained"),
     ("71046", "Chest radiograph, two views"),
     ("73562", "Knee radiograph, three views"),
@@ -75,9 +74,10 @@ OUTPATIENT: Final[tuple[tuple[str, str], ...]] = (
     ("92014", "Eye examination, established patient"),
     ("97161", "Physical therapy evaluation, low"),
 )
+PREVENTIVE_AGES: Final = {"99395": (18, 39), "99396": (40, 64), "99397": (65, 120)}
 STAY_WEIGHT, VISIT_WEIGHT = 11, 4
 ADMISSION: Final = ("99223", "Hospital visit on the day of admission, high")
-TITLES: Final = dict([ADMISSION, *INPATIENT, *RARE_INPATIENT, *OUTPATIENT])
+TITLES: Final = dict([ADMISSION, *INPATIENT, *OF_REASONS, *OUTPATIENT])
 
 Slot = tuple[int, str]
 """A procedure to be: (minute at which it was performed, CPT code)."""
@@ -105,28 +105,27 @@ _CODES: Final = {
 }
 
 
-def procedure_slots(days: Sequence[CareDay], total: int, taken: set[Slot], dice: Dice) -> list[Slot]:
+def procedure_slots(
+    days: Sequence[CareDay], total: int, person: Person, taken: set[Slot], dice: Dice
+) -> list[Slot]:
     """Exactly `total` procedures over the patient's days, in order of time, none of which is `taken`."""
     newest_first = list(reversed(days))
-    offers = [_of_day(day, taken, dice) for day in newest_first]
+    offers = [_of_day(day, person, taken, dice) for day in newest_first]
     weights = [STAY_WEIGHT if day.inpatient else VISIT_WEIGHT for day in newest_first]
-    slots: list[Slot] = []
-    for offer, count in zip(offers, spread(total, weights, map(len, offers)), strict=True):
-        slots += offer[:count]
-    return sorted(slots)
+    return sorted(fill(total, offers, weights))
 
 
-def _of_day(day: CareDay, taken: set[Slot], dice: Dice) -> list[Slot]:
-    if day.inpatient:
+def _of_day(day: CareDay, person: Person, taken: set[Slot], dice: Dice) -> list[Slot]:
+    if day.stay_day is not None:
         visit = ADMISSION[0] if day.stay_day == 0 else INPATIENT[0][0]
-        codes = [visit, *(code for code, _ in INPATIENT[1:6])]
-        if dice.chance(0.35):
-            codes.append(dice.pick(RARE_INPATIENT)[0])
+        special = BY_NAME[day.reason].procedures[day.stay_day : day.stay_day + 1]
+        codes = [*special, visit, *(code for code, _ in INPATIENT[1:6])]
         codes += [code for code, _ in dice.shuffled(INPATIENT[6:])]
         codes += ["82962", "94640", "97110", "94760"]
         begin, end = 330, 1320
     else:
-        codes = [dice.pick(OUTPATIENT[:2])[0], "36415", *(code for code, _ in dice.shuffled(OUTPATIENT[3:]))]
+        fitting = [code for code, _ in OUTPATIENT[2:] if _fits(code, person, day)]
+        codes = [dice.pick(OUTPATIENT[:2])[0], *dice.shuffled(fitting)]
         begin, end = 480, 960
     offer = []
     for code in codes:
@@ -135,3 +134,14 @@ def _of_day(day: CareDay, taken: set[Slot], dice: Dice) -> list[Slot]:
             taken.add(slot)
             offer.append(slot)
     return offer
+
+
+def _fits(code: str, person: Person, day: CareDay) -> bool:
+    """Whether a code's wording fits the person's age and sex, and the season."""
+    age = person.age + day.day // 365
+    if code in PREVENTIVE_AGES:
+        low, high = PREVENTIVE_AGES[code]
+        return low <= age <= high
+    if code == "90686":
+        return date_text(day.day)[5:7] in {"09", "10", "11", "12", "01"}
+    return code != "77080" or (person.gender == "female" and age >= 50)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Literal
+from collections.abc import Sequence
+from typing import Final, Literal, TypeVar
+
+T = TypeVar("T")
 
 Scale = Literal["small", "paper"]
 
@@ -31,18 +33,32 @@ def deal(total: int, weights: Sequence[int]) -> list[int]:
     return parts
 
 
-def spread(total: int, weights: Sequence[int], capacities: Iterable[int]) -> Iterator[int]:
+def spread(total: int, weights: Sequence[int], capacities: Sequence[int]) -> list[int]:
     """Split a total over slots in proportion to weights, none beyond its capacity.
 
-    What a slot can't take goes to the next ones. Raises ValueError when the last slots can't take
-    the rest either.
+    What a slot can't take goes to the next ones, and what they can't take to any that can. Raises
+    ValueError where all of them together are too small.
     """
     whole = sum(weights)
     passed = given = 0
+    parts = []
     for weight, capacity in zip(weights, capacities, strict=True):
         passed += weight
         part = min(total * passed // whole - given, capacity)
         given += part
-        yield part
+        parts.append(part)
+    for i, capacity in enumerate(capacities):
+        more = min(total - given, capacity - parts[i])
+        parts[i] += more
+        given += more
     if given != total:
         raise ValueError(f"{total - given} of {total} records found no place")
+    return parts
+
+
+def fill(total: int, offers: Sequence[Sequence[T]], weights: Sequence[int]) -> list[T]:
+    """Exactly `total` items from the slots' offers, the first of each as far as its part of them goes."""
+    chosen: list[T] = []
+    for offer, part in zip(offers, spread(total, weights, [len(offer) for offer in offers]), strict=True):
+        chosen += offer[:part]
+    return chosen

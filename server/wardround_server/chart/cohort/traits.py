@@ -16,9 +16,9 @@ BY_AGE: Final[tuple[tuple[str, float, float], ...]] = (
     ("lipids", 0.06, 0.65),
     ("kidney", 0.02, 0.38),
     ("heart_failure", 0.01, 0.30),
-    ("afib", 0.01, 0.28),
+    ("afib", 0.005, 0.30),
     ("coronary", 0.01, 0.40),
-    ("copd", 0.02, 0.25),
+    ("copd", 0.0, 0.28),
     ("asthma", 0.16, 0.08),
     ("anemia", 0.12, 0.35),
     ("liver", 0.05, 0.10),
@@ -40,7 +40,8 @@ DIABETES_A1C: Final = 65
 def draw_traits(person: Person, plan: PatientPlan, seed: int) -> Traits:
     """The person's illnesses. Diabetes follows from the planned HbA1c: 6.5 % or more."""
     dice = Dice(seed, "traits", person.index)
-    share = (min(max(person.age, 20), 80) - 20) / 60
+    span = (min(max(person.age, 20), 80) - 20) / 60
+    share = span * span * (3 - 2 * span)
     traits = set()
     for name, young, old in BY_AGE:
         has = dice.chance(young + (old - young) * share)

@@ -12,7 +12,7 @@ from typing import Final
 from .clock import at, stamp
 from .dice import Dice
 from .people import Person
-from .quota import spread
+from .quota import fill
 from .timeline import CareDay
 from .traits import Traits
 from .wire import FLOWSHEET_SYSTEM, LOINC, TERMINOLOGY, coding, concept, decimal, head, to_json
@@ -163,10 +163,7 @@ def vital_slots(days: Sequence[CareDay], total: int, taken: set[Slot], dice: Dic
         for day in newest_first
     ]
     weights = [STAY_WEIGHT if day.inpatient else VISIT_WEIGHT for day in newest_first]
-    slots: list[Slot] = []
-    for offer, count in zip(offers, spread(total, weights, map(len, offers)), strict=True):
-        slots += offer[:count]
-    return sorted(slots)
+    return sorted(fill(total, offers, weights))
 
 
 def read_all(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import anyio
 
@@ -22,6 +22,7 @@ from .doors import Door, Effects, House
 from .ledger import SCORED
 from .limits import Caller
 from .loop import Budget, Play, run_rounds
+from .plan import Lane
 from .prompts import Prompts
 from .protocols.native import Native
 from .protocols.text import Text
@@ -29,7 +30,6 @@ from .records import clean_attempt, run_line
 
 logger = logging.getLogger(__name__)
 
-Lane = Literal["native", "text"]
 Line = dict[str, Any]
 NOTHING = Effects((), None)
 
@@ -155,6 +155,7 @@ async def _play(job: Job, bench: Bench, play: Play, held: _Held) -> None:
     async with bench.house.door(budget=limit, finish=native, native=native) as door:
         try:
             await bench.player(job, play, door)
+            await door.effects()
         except Exception as error:  # noqa: BLE001 - raised again below
             failure = error
         finally:

@@ -133,6 +133,7 @@ def _add_model(parser: Parser) -> None:
 
 def _add_where(parser: Parser) -> None:
     parser.option("--mcp", metavar="URL", help="use the tools of this MCP server instead of our own")
+    parser.option("--mcp-token-file", type=Path, metavar="FILE", help="control token of that server")
     parser.option("--executor", choices=("local", "ray"), default="local", help="where attempts run (local)")
     parser.option("--ray-address", metavar="A", help="the Ray cluster; a local one where not given")
     parser.option(
@@ -184,6 +185,7 @@ def make_plan(args: argparse.Namespace) -> RunPlan:
         "prompt_file",
         "prices",
         "mcp",
+        "mcp_token_file",
         "time_limit",
         "allow_chart_to_provider",
         "executor",

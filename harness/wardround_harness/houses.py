@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from wardround_schemas.errors import ChartError
 from wardround_schemas.function import find_function
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from wardround_server.call import CallResult
     from wardround_server.service import Service
     from wardround_server.session import Session
+
+
+CALL_FAULTS: Final = frozenset({-32600, -32601, -32602})
+"""JSON-RPC codes that say that the call was at fault: invalid request, no such method, invalid parameters."""
 
 
 class JournalFailed(Exception):
@@ -69,6 +73,23 @@ async def listed_tools(client: Client) -> tuple[Tool, ...]:
             return tuple(found)
 
 
+async def called(client: Client, name: str, arguments: dict[str, Any]) -> tuple[bool, str]:
+    """Call a tool: whether it succeeded, and the text for the model.
+
+    A protocol error that names a fault of the call (no such tool, bad parameters) is one for the
+    model to read. ChartError when the server did not answer.
+    """
+    from mcp import MCPError
+
+    try:
+        result = await client.call_tool(name, arguments)
+    except MCPError as error:
+        if error.code in CALL_FAULTS:
+            return False, f"The call was refused: {error}"
+        raise ChartError(f"the MCP server failed: {error}", retryable=True) from error
+    return not result.is_error, result_text(result)
+
+
 class LocalDoor:
     """A session of this process. Native calls go through the MCP client, text actions to the session."""
 
@@ -109,8 +130,7 @@ class LocalDoor:
         arguments = opened_arguments(call.arguments_raw)
         started = time.perf_counter()
         if isinstance(arguments, dict):
-            result = await self._connected().call_tool(call.name, arguments)
-            ok, text = not result.is_error, result_text(result)
+            ok, text = await called(self._connected(), call.name, arguments)
         else:
             # MCP has no way to carry arguments that are no object; the session refuses them by the
             # same rules, records them and counts the round.

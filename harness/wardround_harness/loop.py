@@ -100,6 +100,7 @@ class Play:
     error: str | None = None
     notes: list[str] = field(default_factory=list)
     metered: bool = True
+    elapsed: float | None = None
 
     @property
     def usage(self) -> Usage:
@@ -125,7 +126,12 @@ class Play:
 
     @property
     def seconds(self) -> float:
-        """Time spent in the model's requests and the calls, waits between retries left out."""
+        """Time spent in the model's requests and the calls, waits between retries left out.
+
+        Of a program the time from its start to its end, `elapsed`.
+        """
+        if self.elapsed is not None:
+            return self.elapsed
         return sum(log.seconds + sum(call.seconds for call in log.calls) for log in self.rounds)
 
 

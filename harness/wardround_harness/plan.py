@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from .agents.base import Settings
-from .attempts import Lane
+
+Lane = Literal["native", "text"]
+"""One of the two protocols between model and harness."""
 
 Protocol = Literal["native", "text", "both"]
 
@@ -44,6 +46,7 @@ class RunPlan:
     prompt_file: Path | None = None
     prices: Path | None = None
     mcp: str | None = None
+    mcp_token_file: Path | None = None
     time_limit: float = 600.0
     allow_chart_to_provider: bool = False
     executor: Literal["local", "ray"] = "local"

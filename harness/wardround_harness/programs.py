@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -86,9 +87,11 @@ class ProgramPlayer:
             raise TypeError("a program needs a session of this process")
         system, user = self.prompts.native(job.task, self.rounds)
         play.metered = False
+        started = time.perf_counter()
         try:
             result = await self.agent.attempt(f"{system}\n\n{user}", f"{self.base}/mcp/{door.id}")
         finally:
+            play.elapsed = time.perf_counter() - started
             play.rounds = [_round_of(log) for log in door.call_logs()]
             play.actions = door.rounds_used
         play.notes.extend(result.notes)

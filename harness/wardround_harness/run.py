@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -20,7 +21,7 @@ from wardround_tasks.task import Task
 
 from .agents.base import Agent, ProgramAgent
 from .agents.registry import open_agent
-from .attempts import Bench, Job, Lane, Line, ModelPlayer, Player, References, play_job
+from .attempts import Bench, Job, Line, ModelPlayer, Player, References, play_job
 from .baselines import baseline_scores
 from .consent import check_consent
 from .costs import FREE, Price, Purse, load_price
@@ -30,11 +31,17 @@ from .ledger import OWED
 from .limits import Caller, RateLimiter
 from .loop import Budget
 from .manifest import FORMAT_VERSION, checksum, library_versions, public_url
-from .plan import RunPlan
+from .plan import Lane, RunPlan
 from .progress import Progress, Tally
 from .prompts import Prompts
-from .runs import SUMMARY, RunWriter, write_json
+from .redact import Redactor, secrets_of
+from .remote_house import RemoteHouse, RemoteServer
+from .runs import SUMMARY, RunWriter, write_json, write_private
 from .summary import Key, summarise
+
+JOURNAL: Final = "journal"
+REPORT: Final = "report.html"
+COMPARISON: Final = "compare.json"
 
 NEVER: Final = 10 * 365 * 86_400.0
 """Seconds of idleness after which a run's session would end: it ends with its attempt, not before."""
@@ -52,6 +59,8 @@ class Ground:
     agent: Agent | ProgramAgent
     prompts: Prompts
     price: Price | None
+    remote: RemoteHouse | None = None
+    server: RemoteServer | None = None
 
 
 @asynccontextmanager
@@ -63,8 +72,9 @@ async def open_ground(plan: RunPlan) -> AsyncIterator[Ground]:
     task_set = load_tasks(plan.tasks)
     tasks = select_tasks(task_set, plan.only, plan.limit)
     prompts = Prompts.load(plan.system_prompt, plan.prompt_file)
-    backend = await open_backend(plan.fhir, page_size=server_settings(plan).page_size)
-    try:
+    async with AsyncExitStack() as stack:
+        backend = await open_backend(plan.fhir, page_size=server_settings(plan).page_size)
+        stack.push_async_callback(backend.aclose)
         agent = open_agent(
             plan.model,
             tasks=tasks,
@@ -73,18 +83,46 @@ async def open_ground(plan: RunPlan) -> AsyncIterator[Ground]:
             base_url=plan.base_url,
             time_limit=plan.time_limit,
         )
+        stack.push_async_callback(agent.aclose)
+        if isinstance(agent, ProgramAgent):
+            check_program(plan)
+        remote = open_remote(plan)
+        server = None
+        if remote is not None:
+            stack.push_async_callback(remote.aclose)
+            server = await remote.survey()
+        synthetic = server.synthetic if server is not None else backend.synthetic
+        check_consent(agent, synthetic=synthetic, allowed=plan.allow_chart_to_provider)
+        price, chart = price_of(agent, plan), await backend.info()
+        yield Ground(plan, task_set, tasks, backend, chart, agent, prompts, price, remote, server)
+
+
+def check_program(plan: RunPlan) -> None:
+    """UserError for what a program as an agent can't do."""
+    if plan.lanes != ("native",):
+        raise UserError(
+            f"--protocol {plan.protocol}: a program speaks MCP alone", mend="use --protocol native"
+        )
+    if plan.mcp is not None:
+        raise UserError(
+            "--mcp with command: would hide the program's calls from the run",
+            mend="leave --mcp away: the program is given a server of the run's own",
+        )
+
+
+def open_remote(plan: RunPlan) -> RemoteHouse | None:
+    """The server that `--mcp` names, None without it."""
+    if plan.mcp is None:
+        return None
+    token: str | None = None
+    if plan.mcp_token_file is not None:
         try:
-            if isinstance(agent, ProgramAgent) and plan.lanes != ("native",):
-                raise UserError(
-                    f"--protocol {plan.protocol}: a program speaks MCP alone", mend="use --protocol native"
-                )
-            check_consent(agent, synthetic=backend.synthetic, allowed=plan.allow_chart_to_provider)
-            price = price_of(agent, plan)
-            yield Ground(plan, task_set, tasks, backend, await backend.info(), agent, prompts, price)
-        finally:
-            await agent.aclose()
-    finally:
-        await backend.aclose()
+            token = plan.mcp_token_file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"--mcp-token-file {plan.mcp_token_file} can't be read", mend=str(error)
+            ) from error
+    return RemoteHouse(plan.mcp, token)
 
 
 def select_tasks(task_set: TaskSet, only: Sequence[str], limit: int | None) -> tuple[Task, ...]:
@@ -125,7 +163,7 @@ def server_settings(plan: RunPlan) -> ServerSettings:
         writes="capture",
         results=plan.results,
         profile=plan.profile,
-        journal=plan.out / "journal",
+        journal=plan.out / JOURNAL,
         max_sessions=max(1024, 2 * plan.concurrency),
         session_idle_seconds=NEVER,
     )
@@ -167,7 +205,8 @@ def make_manifest(ground: Ground, lane: Lane) -> dict[str, Any]:
             "names": settings.names,
             "page_size": settings.page_size,
             "max_result_bytes": settings.max_result_bytes,
-            "functions_sha256": checksum(export("mcp", settings.profile)),
+            "functions_sha256": functions_checksum(ground),
+            "mcp": ground.server.url if ground.server is not None else None,
         },
         "prompts": ground.prompts.manifest(),
         "price": asdict(ground.price) if ground.price is not None else None,
@@ -175,6 +214,13 @@ def make_manifest(ground: Ground, lane: Lane) -> dict[str, Any]:
         "concurrency": plan.concurrency,
         "versions": library_versions(),
     }
+
+
+def functions_checksum(ground: Ground) -> str:
+    """Checksum of the tools that the agent is shown, as they are listed."""
+    if ground.server is None:
+        return checksum(export("mcp", ground.plan.profile))
+    return checksum([asdict(tool) for tool in ground.server.tools])
 
 
 def make_jobs(tasks: Sequence[Task], repeats: int, lanes: Sequence[Lane], seed: int) -> list[Job]:
@@ -208,28 +254,66 @@ async def execute(plan: RunPlan, *, signals: bool = True) -> Report:
     async with open_ground(plan) as ground:
         with ExitStack() as stack:
             folders = {lane: open_folder(ground, lane, stack) for lane in plan.lanes}
-            service = Service(ground.backend, Journal(plan.out / "journal"), server_settings(plan))
-            stack.callback(service.journal.close)
             references = References(ground.backend)
+            journal = open_journal(plan, stack)
+            service = Service(ground.backend, journal, server_settings(plan))
             outcome = await _play(ground, folders, service, references, signals=signals)
             if outcome.fatal is not None and outcome.fatal.exit_code == 2:
-                for folder in folders.values():
-                    folder.discard()
+                journal.close()
+                take_back(plan, folders)
                 raise outcome.fatal
             summaries = {
                 lane: await conclude(ground, lane, folder, references) for lane, folder in folders.items()
             }
             if outcome.fatal is not None:
                 raise outcome.fatal
-    return Report(summaries, outcome)
+        report = Report(summaries, outcome)
+        write_reports(plan, whole=report.exit_code == 0)
+    return report
 
 
 def open_folder(ground: Ground, lane: Lane, stack: ExitStack) -> RunWriter:
     """The run folder of a protocol, closed with the stack."""
     plan = ground.plan
-    folder = RunWriter.open(plan.folder(lane), make_manifest(ground, lane), resume=plan.resume)
+    redact = Redactor(secrets_of(urls=(plan.fhir, plan.base_url, plan.mcp)))
+    manifest = make_manifest(ground, lane)
+    folder = RunWriter.open(plan.folder(lane), manifest, resume=plan.resume, redact=redact)
     stack.callback(folder.close)
     return folder
+
+
+def open_journal(plan: RunPlan, stack: ExitStack) -> Journal:
+    """The journal of the run's captures, closed with the stack."""
+    journal = Journal(plan.out / JOURNAL)
+    stack.callback(journal.close)
+    return journal
+
+
+def take_back(plan: RunPlan, folders: Mapping[Lane, RunWriter]) -> None:
+    """Leave nothing half-written: remove what this run made if nothing was recorded in it."""
+    fresh = all(folder.created and not folder.appended for folder in folders.values())
+    if fresh:
+        shutil.rmtree(plan.out / JOURNAL, ignore_errors=True)
+    for folder in folders.values():
+        folder.discard()
+    if fresh:
+        with suppress(OSError):
+            plan.out.rmdir()
+
+
+def write_reports(plan: RunPlan, *, whole: bool) -> None:
+    """`report.html` of each run folder and, of both protocols and once whole, `compare.json`."""
+    from .compare import compare_runs
+    from .reading import read_run
+    from .report import render_report
+
+    runs = [read_run(plan.folder(lane), name=lane) for lane in plan.lanes]
+    for run in runs:
+        write_private(run.path / REPORT, render_report([run]).encode())
+    if len(runs) == 2 and whole:
+        # Same tasks and same chart by construction, though a remote chart has no checksum to show it.
+        comparison = compare_runs(runs[1], runs[0], seed=plan.seed, allow_different=True)
+        write_json(plan.out / COMPARISON, comparison)
 
 
 async def _play(
@@ -247,7 +331,7 @@ async def _play(
     tally = Tally(len(jobs), already=len(jobs) - len(missing))
     async with open_player(ground, service, spent) as player:
         bench = make_bench(ground, service, references, player)
-        with Progress(plan.model, tally) as progress:
+        with Progress(short_name(plan.model), tally) as progress:
             return await _play_jobs(missing, bench, folders, progress, plan, signals=signals)
 
 
@@ -272,7 +356,8 @@ async def _play_jobs(
 
 def make_bench(ground: Ground, service: Service, references: References, player: Player) -> Bench:
     """What the attempts of a run share."""
-    return Bench(LocalHouse(service), player, references, budget_of(ground))
+    house = ground.remote if ground.remote is not None else LocalHouse(service)
+    return Bench(house, player, references, budget_of(ground))
 
 
 def budget_of(ground: Ground) -> Budget:
@@ -318,6 +403,11 @@ async def conclude(ground: Ground, lane: Lane, folder: RunWriter, references: Re
     )
     write_json(folder.path / SUMMARY, summary)
     return summary
+
+
+def short_name(model: str) -> str:
+    """A model's name short enough for a line of progress and the head of a table."""
+    return model if len(model) <= 40 else model[:37] + "..."
 
 
 def _slim(lines: Iterator[Line]) -> Iterator[Line]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
@@ -24,6 +24,7 @@ from wardround_schemas.errors import UserError
 
 from .ledger import SCORED
 from .records import encode_line
+from .redact import NOTHING_SECRET
 from .summary import Key, line_status, settle
 
 MANIFEST: Final = "manifest.json"
@@ -131,8 +132,17 @@ class RunWriter:
     all lines so far.
     """
 
-    def __init__(self, path: Path, manifest: dict[str, Any], lock: IO[bytes], *, created: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        manifest: dict[str, Any],
+        lock: IO[bytes],
+        *,
+        created: bool,
+        redact: Callable[[bytes], bytes] = NOTHING_SECRET,
+    ) -> None:
         self.path = path
+        self._redact = redact
         self.manifest = manifest
         self.created = created
         self._lock = lock
@@ -147,14 +157,22 @@ class RunWriter:
         self._attempts = os.open(path / ATTEMPTS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     @classmethod
-    def open(cls, path: Path, manifest: dict[str, Any], *, resume: bool) -> RunWriter:
-        """Create a run folder, or go on in one.
+    def open(
+        cls,
+        path: Path,
+        manifest: dict[str, Any],
+        *,
+        resume: bool,
+        redact: Callable[[bytes], bytes] = NOTHING_SECRET,
+    ) -> RunWriter:
+        """Create a run folder, or go on in one. What is written passes through `redact` first.
 
         UserError when another process holds it, when it holds a run and `resume` is False, or when
         its manifest is of another run: the message says in what they differ.
         """
         from .manifest import differences
 
+        manifest = orjson.loads(redact(orjson.dumps(manifest)))
         try:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             lock = os.fdopen(os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
@@ -169,7 +187,7 @@ class RunWriter:
                 if (path / ATTEMPTS).exists():
                     raise UserError(f"{path} has attempts but no {MANIFEST}", mend="give another -o")  # noqa: TRY301
                 write_json(path / MANIFEST, manifest)
-                return cls(path, manifest, lock, created=True)
+                return cls(path, manifest, lock, created=True, redact=redact)
             if not resume:
                 raise UserError(  # noqa: TRY301
                     f"{path} already holds a run", mend="add --resume to go on with it, or give another -o"
@@ -179,7 +197,7 @@ class RunWriter:
                     f"{path} holds a different run: {'; '.join(differ)}",
                     mend="give the same options, or another -o",
                 )
-            return cls(path, held, lock, created=False)
+            return cls(path, held, lock, created=False, redact=redact)
         except BaseException:
             lock.close()
             raise
@@ -197,7 +215,7 @@ class RunWriter:
         key = key_of(line)
         if key in self.done:
             raise ValueError(f"{key} has a scored line already")
-        data = encode_line(line)
+        data = self._redact(encode_line(line))
         before = os.fstat(self._attempts).st_size
         try:
             written = os.write(self._attempts, data)

@@ -1,4 +1,4 @@
-"""The commands that look at finished runs: compare, report.
+"""The commands that look at finished runs: compare, report, view, leaderboard.
 
 Parsing imports nothing heavy; each command imports what it needs when it runs.
 """
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 
 def add_commands(subparsers: Subparsers) -> None:
-    """Register report and compare; each sets `run`, a function of the arguments."""
+    """Register report, compare, view and leaderboard; each sets `run`, a function of the arguments."""
     _add_compare(subparsers)
     _add_report(subparsers)
+    _add_view(subparsers)
+    _add_leaderboard(subparsers)
 
 
 def _add_compare(subparsers: Subparsers) -> None:
@@ -48,6 +50,33 @@ def _add_report(subparsers: Subparsers) -> None:
     parser.option("--margin", type=float, default=0.05, help="loss of pass rate still called no worse (0.05)")
     parser.option("--title", default="", help="a title of your own")
     parser.set_defaults(run=run_report)
+
+
+def _add_view(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser("view", help="look at runs in a web browser")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="a folder of runs, or one run")
+    parser.option("--port", type=int, default=8422, help="loopback port, 0 for a free one (8422)")
+    parser.option("--open", action="store_true", help="open the browser")
+    parser.set_defaults(run=run_view)
+
+
+def _add_leaderboard(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser("leaderboard", help="a folder of summaries as a static page and JSON")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+    add = actions.add_parser("add", help="add a run; refused where it does not reconcile")
+    add.add_argument("folder", metavar="RUN", type=Path, help="the run folder")
+    add.option(
+        "--entries", metavar="FOLDER", type=Path, default=Path("leaderboard"), help="where entries are kept"
+    )
+    add.set_defaults(run=run_leaderboard_add)
+    build = actions.add_parser("build", help="write index.html and leaderboard.json")
+    build.option(
+        "--entries", metavar="FOLDER", type=Path, default=Path("leaderboard"), help="where entries are kept"
+    )
+    build.add_argument(
+        "-o", dest="output", metavar="FOLDER", type=Path, required=True, help="folder to write"
+    )
+    build.set_defaults(run=run_leaderboard_build)
 
 
 @contextmanager
@@ -89,4 +118,29 @@ def run_report(args: argparse.Namespace) -> int:
     with _writing(args.output):
         write_private(args.output, html.encode())
     print(args.output)
+    return 0
+
+
+def run_view(args: argparse.Namespace) -> int:
+    """`wardround view`: serve the viewer until interrupted."""
+    if not args.folder.is_dir():
+        raise UserError(f"{args.folder} is not a folder", mend="name a folder of runs")
+    from .viewer.serve import serve
+
+    return serve(args.folder, port=args.port, open_browser=args.open)
+
+
+def run_leaderboard_add(args: argparse.Namespace) -> int:
+    """`wardround leaderboard add`: check a run and keep its summary as an entry."""
+    from .leaderboard import add_entry
+
+    print(add_entry(args.folder, args.entries))
+    return 0
+
+
+def run_leaderboard_build(args: argparse.Namespace) -> int:
+    """`wardround leaderboard build`: write the page and the JSON."""
+    from .leaderboard import build_site
+
+    print(build_site(args.entries, args.output))
     return 0

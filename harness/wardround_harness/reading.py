@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wardround_schemas.errors import UserError
+from wardround_tasks.task import Task
 
 from .runs import ATTEMPTS, MANIFEST, SUMMARY, SUPERSEDED, read_json, read_lines
 from .summary import Key, Line, settle, summarise
@@ -50,11 +51,20 @@ class TaskInfo:
     difficulty: str
 
 
-def task_info(task_id: str) -> TaskInfo:
-    """Category, kind and difficulty as the id of a task gives them (`task5_12` is of task5)."""
+def task_info(task_id: str, known: Mapping[str, Task] | None = None) -> TaskInfo:
+    """Category, kind and difficulty of a task: from the set where it is at hand, else from the id.
+
+    Ids of the original and bundled sets name their category (`task5_12`); UserError for one that
+    neither the set nor its own form explains.
+    """
+    if known and task_id in known:
+        task = known[task_id]
+        return TaskInfo(task_id, task.category, task.kind, task.difficulty)
     match = _ID.match(task_id)
     if match is None:
-        raise UserError(f"{task_id!r} does not say which category it is of", mend="ids are like task5_12")
+        raise UserError(
+            f"which category is task {task_id!r} of?", mend="put the task file where the manifest names it"
+        )
     kind, difficulty = CATEGORY_TABLE[match[1]]
     return TaskInfo(task_id, match[1], kind, difficulty)
 
@@ -111,7 +121,13 @@ class StoredRun:
         ids = (self.manifest.get("tasks") or {}).get("ids")
         if not ids:
             ids = dict.fromkeys(task_id for task_id, _ in self.settled)
-        return [task_info(str(task_id)) for task_id in ids]
+        known = self.task_texts if any(_ID.match(str(task_id)) is None for task_id in ids) else None
+        return [task_info(str(task_id), known) for task_id in ids]
+
+    @cached_property
+    def task_texts(self) -> Mapping[str, Task]:
+        """The tasks in full, by id; empty where their set is not at hand or has changed since."""
+        return _task_texts(str((self.manifest.get("tasks") or {}).get("spec") or ""), self.task_checksum)
 
     @cached_property
     def stored_summary(self) -> dict[str, Any] | None:
@@ -133,6 +149,19 @@ class StoredRun:
             expected=len(self.tasks) * self.repeats,
             baselines=stored.get("baselines"),
         )
+
+
+def _task_texts(spec: str, checksum: str) -> Mapping[str, Task]:
+    from wardround_tasks.loading import load_tasks
+
+    if not spec:
+        return {}
+    try:
+        found = load_tasks(spec)
+    except UserError:
+        # A task file that has moved takes its texts with it; the run itself still opens.
+        return {}
+    return found.by_id if found.checksum == checksum else {}
 
 
 def is_run_folder(path: Path) -> bool:

@@ -113,7 +113,29 @@ def _usage(rng: random.Random) -> dict[str, int]:
     }
 
 
+ACCEPTED = "POST request accepted and executed successfully."
+
+
+def _bundle(mrn: str, count: int) -> str:
+    """A search result; the text of one resource tries to be markup."""
+    entries = [
+        {
+            "resource": {
+                "resourceType": "Observation",
+                "id": f"o{number}",
+                "subject": {"reference": f"Patient/{mrn}"},
+                "effectiveDateTime": f"2023-11-13T0{number}:00:00+00:00",
+                "valueQuantity": {"value": 1.8, "unit": "mg/dL"},
+                "note": [{"text": "<img src=x onerror=window.hacked=1>"}],
+            }
+        }
+        for number in range(count)
+    ]
+    return json.dumps({"resourceType": "Bundle", "type": "searchset", "total": count, "entry": entries})
+
+
 def _search_round(task: FakeTask, mrn: str, rng: random.Random, text: str) -> dict[str, Any]:
+    result = _bundle(mrn, rng.randrange(1, 4))
     function = "patient.search" if task.category in ("task1", "task2") else "lab.search"
     arguments = {"identifier": mrn} if function == "patient.search" else {"patient": mrn, "code": "MG"}
     return {
@@ -123,11 +145,13 @@ def _search_round(task: FakeTask, mrn: str, rng: random.Random, text: str) -> di
                 "function": function,
                 "arguments": arguments,
                 "ok": True,
-                "result_bytes": rng.randrange(400, 20000),
+                "result": result,
+                "result_bytes": len(result.encode()),
                 "seconds": round(rng.uniform(0.001, 0.02), 4),
             }
         ],
         "usage": _usage(rng),
+        "seconds": round(rng.uniform(0.5, 3.0), 3),
         "stop": "tool_calls",
     }
 
@@ -194,11 +218,13 @@ def _create_round(task: FakeTask, resource: dict[str, Any], rng: random.Random) 
                 "function": names[resource["resourceType"]],
                 "arguments": resource,
                 "ok": True,
-                "result_bytes": 96,
+                "result": ACCEPTED,
+                "result_bytes": len(ACCEPTED),
                 "seconds": round(rng.uniform(0.001, 0.005), 4),
             }
         ],
         "usage": _usage(rng),
+        "seconds": round(rng.uniform(0.5, 3.0), 3),
         "stop": "tool_calls",
     }
 
@@ -216,7 +242,8 @@ def _finish_round(rng: random.Random) -> dict[str, Any]:
             }
         ],
         "usage": _usage(rng),
-        "stop": "finish",
+        "seconds": round(rng.uniform(0.5, 3.0), 3),
+        "stop": "tool_calls",
     }
 
 
@@ -325,24 +352,44 @@ def make_manifest(spec: RunSpec) -> dict[str, Any]:
     """The manifest of a made run."""
     manifest: dict[str, Any] = {
         "format_version": 1,
-        "wardround": "0.1.0",
+        "created_at": "2026-01-02T03:04:05+00:00",
         "model": spec.model,
+        "destination": None,
         "protocol": spec.protocol,
-        "started": "2026-01-02T03:04:05+00:00",
+        "rounds": 8,
+        "round_unit": "call",
         "repeats": spec.repeats,
-        "settings": {"temperature": 0, "rounds": 8, "concurrency": 8, "results": "fhir"},
-        "prompts": {"system": "sha256:" + "0" * 64},
-        "prompt_file": None,
-        "tasks": {"name": "bundled", "count": 10 * spec.per_category, "checksum": spec.checksum},
-        "chart": {"name": "embedded", "checksum": spec.chart, "synthetic": True},
+        "seed": 0,
+        "settings": {"temperature": 0},
+        "setting_notes": [],
+        "tasks": {
+            "spec": "made-for-tests.json",
+            "name": "made",
+            "source": "file",
+            "checksum": spec.checksum,
+            "ids": [task.id for task in make_tasks(spec.per_category)],
+        },
+        "chart": {"name": "embedded", "checksum": spec.chart, "synthetic": True, "patients": 100},
+        "prompts": {"native": {"sha256": "0" * 64, "own": True}, "text": {"sha256": "1" * 64, "own": True}},
+        "price": None,
+        "executor": "local",
+        "concurrency": 8,
+        "versions": {"wardround": "0.1.0", "python": "3.11.0"},
     }
     return manifest | spec.manifest
 
 
-BASELINES = {
-    "null": {"medagentbench": 0.117, "clinical": 0.11},
-    "always-act": {"medagentbench": 0.2, "clinical": 0.213},
-}
+def make_baselines(per_category: int = 30) -> dict[str, Any]:
+    """Scores of the trivial agents: null passes a tenth of the queries, always-act a fifth of the actions."""
+    tasks = make_tasks(per_category)
+    scores = {}
+    for name, kind, every in (("builtin/null", "query", 10), ("builtin/always-act", "action", 5)):
+        lines = [
+            make_line(task, clinical=task.kind == kind and index % every == 0, cost=0.0)
+            for index, task in enumerate(tasks)
+        ]
+        scores[name] = summarise(lines, tasks, repeats=1, expected=len(tasks))["scores"]
+    return scores
 
 
 def make_run(folder: Path, spec: RunSpec | None = None) -> Path:
@@ -352,7 +399,11 @@ def make_run(folder: Path, spec: RunSpec | None = None) -> Path:
     lines = make_lines(spec)
     tasks = make_tasks(spec.per_category)
     summary = summarise(
-        lines, tasks, repeats=spec.repeats, expected=len(tasks) * spec.repeats, baselines=BASELINES
+        lines,
+        tasks,
+        repeats=spec.repeats,
+        expected=len(tasks) * spec.repeats,
+        baselines=make_baselines(spec.per_category),
     )
     (folder / "manifest.json").write_text(json.dumps(make_manifest(spec), indent=2) + "\n")
     (folder / "attempts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -250,17 +250,17 @@ def run_part(run: StoredRun, index: int) -> RunPart:
         disagreement=breakdown.disagreement(lines),
         ledger=ledger,
         citation=citation(run),
-        marks=run_marks(run),
+        marks=run_marks(run, run.summary["ledger"]),
         taxonomy=bars,
         pass_hat=run.summary["pass_hat_k"],
         severity=run.summary.get("severity"),
     )
 
 
-def run_marks(run: StoredRun) -> list[str]:
-    """What a reader must know of a run before its numbers."""
-    marks = [] if run.manifest.get("prompt_file") else [OWN_PROMPT]
-    owed = sum(run.summary["ledger"].get(status, 0) for status in OWED)
+def run_marks(run: StoredRun, ledger: Mapping[str, int]) -> list[str]:
+    """What a reader must know of a run before its numbers; `ledger` counts attempts by status."""
+    marks = [] if is_paper_prompt(run) else [OWN_PROMPT]
+    owed = sum(ledger.get(status, 0) for status in OWED)
     if owed:
         marks.append(f"{owed} attempts are owed: bounds, not scores")
     if run.torn:
@@ -270,6 +270,12 @@ def run_marks(run: StoredRun) -> list[str]:
     return marks
 
 
+def is_paper_prompt(run: StoredRun) -> bool:
+    """Whether the words given to the model are those of a file, in the text protocol."""
+    words = (run.manifest.get("prompts") or {}).get("text") or {}
+    return run.protocol == "text" and words.get("own") is False
+
+
 def citation(run: StoredRun) -> str:
     """One line to cite a run by: version, model, protocol, tasks, pass@1 and date."""
     manifest = run.manifest
@@ -277,8 +283,8 @@ def citation(run: StoredRun) -> str:
     scores = "; ".join(
         f"pass@1 {_cited(run.summary['scores'][rules]['overall'])} by the {rules} rules" for rules in RULES
     )
-    date = str(manifest.get("created_at") or manifest.get("started") or "")[:10] or "undated"
-    program = (manifest.get("versions") or {}).get("wardround") or manifest.get("wardround") or "?"
+    date = str(manifest.get("created_at") or "undated")[:10]
+    program = (manifest.get("versions") or {}).get("wardround", "?")
     return (
         f"wardround {program}, {run.model}, {run.protocol} protocol, task set {tasks.get('name', '?')} "
         f"({str(tasks.get('checksum', '?'))[:19]}), {len(run.tasks)} tasks x {run.repeats}: {scores}. {date}."

@@ -1,0 +1,95 @@
+"""Searching every attempt of every run for a text, case-insensitively."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from ..summary import RULES
+from .index import Entry, RunIndex
+from .models import Hit, SearchResult
+
+LIMIT: Final = 200
+AROUND: Final = 60
+SHORTEST: Final = 2
+
+
+def search(index: RunIndex, query: str, only: str | None = None) -> SearchResult:
+    """The attempts that hold `query` in their task, words, calls, results, answer or failures.
+
+    One hit per attempt, the first place found; at most LIMIT of them. `only` limits the search to
+    one run.
+    """
+    wanted = query.strip().lower()
+    hits: list[Hit] = []
+    if len(wanted) < SHORTEST:
+        return SearchResult(query=query, hits=[], more=False)
+    for row in index.runs():
+        if row.error is not None or (only is not None and row.id != only):
+            continue
+        entry = index.entry(row.id)
+        for hit in _search_run(index, entry, wanted):
+            if len(hits) == LIMIT:
+                return SearchResult(query=query, hits=hits, more=True)
+            hits.append(hit)
+    return SearchResult(query=query, hits=hits, more=False)
+
+
+def _search_run(index: RunIndex, entry: Entry, wanted: str) -> Iterator[Hit]:
+    # The raw line is looked at first: it holds the text as JSON spells it, so most lines need no parsing.
+    spelled = orjson.dumps(wanted)[1:-1].lower()
+    texts = index.task_texts(entry)
+    told = {
+        task_id: f"{task.instruction}\n{task.context}"
+        for task_id, task in texts.items()
+        if wanted in f"{task.instruction}\n{task.context}".lower()
+    }
+    for raw in index.scan(entry):
+        if spelled not in raw.decode("utf-8", "replace").lower().encode() and not told:
+            continue
+        line = orjson.loads(raw)
+        task_id = str(line["task_id"])
+        for where, text in _fields(line, told.get(task_id)):
+            place = text.lower().find(wanted)
+            if place >= 0:
+                yield _hit(entry, line, where, text, place, len(wanted))
+                break
+
+
+def _fields(line: Mapping[str, Any], task: str | None) -> Iterator[tuple[str, str]]:
+    """The texts of an attempt in the order in which a person would look."""
+    yield "task id", str(line["task_id"])
+    if task is not None:
+        yield "task", task
+    attempt = line.get("attempt") or {}
+    yield "answer", str(attempt.get("answer") or "")
+    for rules in RULES:
+        verdict = (line.get("verdicts") or {}).get(rules) or {}
+        for failure in verdict.get("failures") or ():
+            yield f"failure, {rules}", orjson.dumps(failure).decode()
+    for number, turn in enumerate(line.get("rounds") or (), 1):
+        yield f"round {number}", str(turn.get("text") or "")
+        calls: Sequence[Mapping[str, Any]] = turn.get("calls") or ()
+        for call in calls:
+            yield (
+                f"round {number}, call",
+                f"{call.get('function')} {orjson.dumps(call.get('arguments')).decode()}",
+            )
+            yield f"round {number}, result", str(call.get("result") or "")
+    yield "error", str(line.get("error") or "")
+
+
+def _hit(entry: Entry, line: Mapping[str, Any], where: str, text: str, place: int, length: int) -> Hit:
+    end = place + length
+    return Hit(
+        run_id=entry.id,
+        run_name=entry.name,
+        task_id=str(line["task_id"]),
+        repeat=int(line.get("repeat", 0)),
+        where=where,
+        before=text[max(0, place - AROUND) : place],
+        match=text[place:end],
+        after=text[end : end + AROUND],
+    )

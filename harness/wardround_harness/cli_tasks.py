@@ -8,35 +8,69 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wardround_schemas.errors import UserError
+from wardround_schemas.options import Parser
 
 if TYPE_CHECKING:
-    from wardround_server.backends.base import Backend
+    from wardround_server.backends import Backend
     from wardround_tasks.reference import Reference
+    from wardround_tasks.survey import CodeMap, Progress
 
 TASKS_HELP = "bundled, a task FILE, or medagentbench:FILE"
 FHIR_HELP = "embedded, a chart FILE.db, a FILE or FOLDER of resources, or a server's URL"
+SHOWN_FINDINGS = 20
 
 
-def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_commands(subparsers: argparse._SubParsersAction[Parser]) -> None:
     """Register `grade` and `tasks`; each sets `run`, a function of the parsed arguments."""
     grade = subparsers.add_parser("grade", help="judge attempts under both rule sets")
     grade.add_argument("attempts", metavar="ATTEMPTS.jsonl", help="one attempt a line")
-    _option(grade, "--tasks", default="bundled", help=TASKS_HELP)
-    _option(grade, "--fhir", default="embedded", help=FHIR_HELP)
-    _option(
-        grade, "--output", "-o", required=True, metavar="VERDICTS.jsonl", help="one verdict line an attempt"
+    grade.option("--tasks", default="bundled", metavar="T", help=TASKS_HELP)
+    grade.option("--fhir", default="embedded", metavar="F", help=FHIR_HELP)
+    grade.add_argument(
+        "-o", "--output", required=True, metavar="VERDICTS.jsonl", help="one verdict line an attempt"
     )
     grade.set_defaults(run=run_grade)
+    tasks = subparsers.add_parser("tasks", help="list, show, generate, check and certify tasks")
+    parts = tasks.add_subparsers(dest="part", metavar="list|show|generate|check|certify", required=True)
+    _add_reading(parts)
+    _add_making(parts)
 
 
-def _option(parser: argparse.ArgumentParser, *flags: str, **kwargs: object) -> None:
-    parser.add_argument(*flags, **kwargs)  # type: ignore[arg-type]
+def _add_reading(parts: argparse._SubParsersAction[Parser]) -> None:
+    listing = parts.add_parser("list", help="ids, kinds, difficulties and branches of a set")
+    listing.option("--tasks", default="bundled", metavar="T", help=TASKS_HELP)
+    listing.set_defaults(run=run_list)
+    show = parts.add_parser("show", help="one task in full")
+    show.add_argument("task_id", metavar="ID")
+    show.option("--tasks", default="bundled", metavar="T", help=TASKS_HELP)
+    show.add_argument("--json", action="store_true", help="the task's record")
+    show.set_defaults(run=run_show)
+
+
+def _add_making(parts: argparse._SubParsersAction[Parser]) -> None:
+    generate = parts.add_parser("generate", help="make a fresh set from any chart or FHIR server")
+    generate.option("--fhir", default="embedded", metavar="F", help=FHIR_HELP)
+    generate.option("--seed", type=int, required=True, metavar="N", help="same seed and data, same tasks")
+    generate.option(
+        "--codes", metavar="FILE", help="JSON map from MG, GLU, K, A1C, BP, ... to the server's codes"
+    )
+    generate.option("--now", metavar="TIME", help="set all tasks at this dateTime with a zone")
+    generate.add_argument("-o", "--output", required=True, metavar="FILE")
+    generate.set_defaults(run=run_generate)
+    check = parts.add_parser("check", help="prove that a set is solvable on a chart")
+    check.add_argument("file", metavar="FILE", help=TASKS_HELP)
+    check.option("--fhir", default="embedded", metavar="F", help=FHIR_HELP)
+    check.set_defaults(run=run_check)
+    certify = parts.add_parser("certify", help="try the graders on right, wrong and mutated attempts")
+    certify.add_argument("--markdown", action="store_true", help="the table of docs/grading.md")
+    certify.set_defaults(run=run_certify)
 
 
 def run_grade(args: argparse.Namespace) -> int:
@@ -52,15 +86,121 @@ async def _grade(args: argparse.Namespace) -> int:
     attempts = load_attempts(args.attempts, task_set)
     references: dict[str, Reference] = {}
     lines: list[str] = []
+    passed: Counter[str] = Counter()
     async with opened(args.fhir) as chart:
-        for _, attempt in attempts:
+        for attempt in attempts:
             task = task_set.by_id[attempt.task_id]
             if task.id not in references:
                 references[task.id] = await read_reference(task, chart)
-            lines.append(json.dumps(grade(task, attempt, references[task.id]).to_json()))
+            verdicts = grade(task, attempt, references[task.id])
+            passed["medagentbench"] += verdicts.medagentbench.passed
+            passed["clinical"] += verdicts.clinical.passed
+            lines.append(json.dumps(verdicts.to_json()))
     write_private(args.output, lines)
-    print(f"{len(lines)} verdicts in {args.output}", file=sys.stderr)
+    scores = ", ".join(f"{rules} {count} passed" for rules, count in passed.items())
+    print(f"{len(lines)} verdicts in {args.output}" + (f": {scores}" if scores else ""), file=sys.stderr)
     return 0
+
+
+def run_list(args: argparse.Namespace) -> int:
+    """`wardround tasks list`: one line a task."""
+    from wardround_tasks.loading import load_tasks
+
+    task_set = load_tasks(args.tasks)
+    for task in task_set.tasks:
+        mrn = task.patient.mrn if task.patient is not None else "-"
+        print(f"{task.id:10} {task.kind:6} {task.difficulty:6} {mrn:12} {task.branch}")
+    print(f"{len(task_set.tasks)} tasks, {task_set.name}, {task_set.checksum}", file=sys.stderr)
+    return 0
+
+
+def run_show(args: argparse.Namespace) -> int:
+    """`wardround tasks show`: what an agent is told, and the branch that it is in."""
+    from wardround_tasks.loading import load_tasks
+
+    task = load_tasks(args.tasks).by_id.get(args.task_id)
+    if task is None:
+        raise UserError(f"there is no task {args.task_id!r}", mend="'wardround tasks list' names them")
+    if args.json:
+        print(json.dumps(task.to_json(), indent=2, ensure_ascii=False))
+        return 0
+    print(f"{task.id}: {task.kind}, {task.difficulty} (assigned), branch {task.branch}\n")
+    print(f"{task.instruction.strip()}\n\n{task.context.strip()}")
+    return 0
+
+
+def run_generate(args: argparse.Namespace) -> int:
+    """`wardround tasks generate`: a set from a chart, and what the chart could not supply."""
+    return asyncio.run(_generate(args))
+
+
+async def _generate(args: argparse.Namespace) -> int:
+    from wardround_tasks.generate import generate_tasks, generated_document
+    from wardround_tasks.instants import parse_instant
+
+    now = None if args.now is None else parse_instant(args.now)
+    if args.now is not None and now is None:
+        raise UserError(
+            f"--now {args.now!r} is not a dateTime with a zone", mend="such as 2023-11-13T10:15:00+00:00"
+        )
+    codes = read_codes(args.codes)
+    async with opened(args.fhir) as chart:
+        made = await generate_tasks(chart, args.seed, codes, now=now, progress=progress_line("patients read"))
+    for short in made.shortages:
+        stand_in = f", {short.filled} others of its kind instead" if short.filled else ""
+        print(
+            f"{short.category} {short.branch}: {short.supplied} of {short.wanted}{stand_in}", file=sys.stderr
+        )
+    if not made.tasks:
+        raise UserError("the chart supplies no task at all", mend="map its codes with --codes")
+    write_private(args.output, generated_document(made, args.seed).rstrip("\n").split("\n"))
+    print(f"{len(made.tasks)} tasks in {args.output}", file=sys.stderr)
+    return 0
+
+
+def read_codes(path: str | None) -> CodeMap:
+    """The code map of a file, the benchmark's own codes without one."""
+    from wardround_tasks.survey import CodeMap
+
+    if path is None:
+        return CodeMap()
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"can't read {path}: {error.strerror}", mend="give a JSON file") from None
+    except (ValueError, RecursionError):
+        raise UserError(f"{path} is not JSON", mend='write {"MG": "...", "K": "..."}') from None
+    return CodeMap.from_json(record, path)
+
+
+def run_check(args: argparse.Namespace) -> int:
+    """`wardround tasks check`: 0 where every task is solvable and computed alike twice, else 1."""
+    return asyncio.run(_check(args))
+
+
+async def _check(args: argparse.Namespace) -> int:
+    from wardround_tasks.check import check_tasks
+    from wardround_tasks.loading import load_tasks
+
+    task_set = load_tasks(args.file)
+    async with opened(args.fhir) as chart:
+        findings = await check_tasks(task_set.tasks, chart, progress=progress_line("tasks checked"))
+    for finding in findings[:SHOWN_FINDINGS]:
+        print(f"{finding.task_id}: {finding.problem}")
+    if len(findings) > SHOWN_FINDINGS:
+        print(f"... and {len(findings) - SHOWN_FINDINGS} more")
+    broken = len({finding.task_id for finding in findings})
+    print(f"{len(task_set.tasks) - broken} of {len(task_set.tasks)} tasks are solvable and agree")
+    return 1 if findings else 0
+
+
+def run_certify(args: argparse.Namespace) -> int:
+    """`wardround tasks certify`: 0 where every harmful mutant dies and every survivor is known, else 1."""
+    from wardround_tasks.certify import certify, markdown, plain
+
+    certificate = certify()
+    print(markdown(certificate) if args.markdown else plain(certificate))
+    return 0 if certificate.holds else 1
 
 
 @asynccontextmanager
@@ -73,6 +213,17 @@ async def opened(spec: str) -> AsyncIterator[Backend]:
         yield backend
     finally:
         await backend.aclose()
+
+
+def progress_line(what: str) -> Progress:
+    """Says on standard error, where that is a terminal, how far a long reading has come."""
+    shown = sys.stderr.isatty()
+
+    def say(done: int, total: int) -> None:
+        if shown:
+            print(f"\r{done}/{total} {what}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+    return say
 
 
 def write_private(path: str, lines: Iterable[str]) -> None:
@@ -93,6 +244,3 @@ def write_private(path: str, lines: Iterable[str]) -> None:
         raise UserError(
             f"can't write {path}: {error.strerror}", mend="name a file in a folder that exists"
         ) from None
-
-
-Command = Callable[[argparse.Namespace], Awaitable[int]]

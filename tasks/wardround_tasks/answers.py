@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .expect import AnswerRule
+from .expect import MEAN_TOLERANCE, AnswerRule
 from .instants import parse_instant, same_instant
 from .jsontext import NotJSON, read_json
 from .quantities import squeeze
-from .strict import MEAN_TOLERANCE
 from .verdict import Failure
 
 LONGEST_NUMBER = 100

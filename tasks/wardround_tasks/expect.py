@@ -17,6 +17,8 @@ SNOMED = "http://snomed.info/sct"
 UCUM = "http://unitsofmeasure.org"
 OBSERVATION_CATEGORY = "http://hl7.org/fhir/observation-category"
 OBSERVATION_CATEGORY_R4 = "http://terminology.hl7.org/CodeSystem/observation-category"
+MEAN_TOLERANCE = 0.1
+"""How far an answered mean may be off, itself excluded."""
 STORED_TOLERANCE = 1e-6
 """How far a stored value may be off under `clinical`."""
 

@@ -74,8 +74,8 @@ def tasks_document(tasks: Sequence[Task], **about: Any) -> str:
     return f'{head},\n "tasks": [\n{lines}\n]\n}}\n'
 
 
-def load_attempts(path: str, task_set: TaskSet) -> list[tuple[int, Attempt]]:
-    """The attempts of a JSON Lines file with their line numbers; task ids may repeat.
+def load_attempts(path: str, task_set: TaskSet) -> list[Attempt]:
+    """The attempts of a JSON Lines file in order; task ids may repeat.
 
     Raises UserError naming the line for text that is not JSON, a broken field, or a task that the set
     does not have.
@@ -97,7 +97,7 @@ def load_attempts(path: str, task_set: TaskSet) -> list[tuple[int, Attempt]]:
                 f"{where}: there is no task {attempt.task_id[:80]!r} in {task_set.name}",
                 mend="name the attempts' own task set with --tasks",
             )
-        attempts.append((number, attempt))
+        attempts.append(attempt)
     return attempts
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .answers import clinical_answer
 from .attempt import Attempt
 from .expect import (
+    MEAN_TOLERANCE,
     MISSING,
     OBSERVATION_CATEGORY,
     AnswerRule,
@@ -25,8 +27,6 @@ from .expect import (
 )
 from .jsontext import NotJSON, read_json
 from .verdict import Code, Failure
-
-MEAN_TOLERANCE = 0.1
 
 
 def judge_strict(attempt: Attempt, expected: Expected) -> list[Failure]:
@@ -46,7 +46,9 @@ def strict_answer(answer: str | None, rule: AnswerRule) -> list[Failure]:
         return [Failure("answer_not_json", "$.answer", list(rule.values), answer)]
     if _answers(given, rule):
         return []
-    return [Failure("answer_wrong", "$.answer", list(rule.values), given)]
+    # What only its form keeps from being right is told apart from what is wrong.
+    code: Code = "answer_wrong" if clinical_answer(answer, rule)[0] else "answer_format"
+    return [Failure(code, "$.answer", list(rule.values), given)]
 
 
 def _answers(given: Any, rule: AnswerRule) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from wardround_schemas.chart import ChartReader
@@ -21,10 +23,12 @@ from ..expect import (
 )
 from ..quantities import Analyte
 from ..reference import Measurement, Reference
-from ..task import Difficulty, Kind, PatientRef, Task
+from ..survey import CodeMap, Person, Survey
+from ..task import Difficulty, Facts, Kind, PatientRef, Task
 from ..verdict import RuleSet
 
-Profile = Literal["medagentbench", "r4"]
+Form = Literal["medagentbench", "r4", "original"]
+"""How an expected write is put: as a profile's schema types it, or as the original's grader wants it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +43,73 @@ class Traits:
     kind: Kind
     difficulty: Difficulty
     steps: str
-    branches: tuple[str, ...]
     codes: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """How many of a category's 30 tasks a branch gets.
+
+    `side` groups the branches that may stand in for each other where a chart lacks one: those that
+    need the write, those that must not have it.
+    """
+
+    branch: str
+    count: int
+    side: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A task that a chart could supply: who, when, in which branch, with which texts."""
+
+    branch: str
+    now: datetime
+    person: Person | None
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """What makes it this candidate: no two tasks of a category share it."""
+        who = self.person.ref.reference if self.person is not None else "nobody"
+        return "/".join((who, *self.texts.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a category writes of a task: the context's sentences, the facts, a stored solution."""
+
+    context: tuple[str, ...]
+    facts: Facts
+    solution: list[Any] | None = None
 
 
 class Category(Protocol):
     """One of the ten categories: a module of this folder, looked up in `CATEGORIES`."""
 
-    traits: Traits
+    @property
+    def traits(self) -> Traits:
+        """What is fixed for all its tasks."""
+        ...
+
+    @property
+    def quotas(self) -> tuple[Quota, ...]:
+        """How a set's 30 tasks are divided over its branches."""
+        ...
+
+    @property
+    def phrases(self) -> tuple[str, ...]:
+        """Its instructions, with `{mrn}` and the facts' texts to be filled in."""
+        ...
+
+    def candidates(self, survey: Survey, seed: int) -> Iterator[Candidate]:
+        """Every task of the category that the chart can supply, in a stable order."""
+        ...
+
+    def draft(self, candidate: Candidate, codes: CodeMap, seed: int) -> Draft:
+        """The words and facts of one task."""
+        ...
 
     async def read(self, task: Task, chart: ChartReader) -> Reference:
         """Read from the chart what both rule sets need; ChartError passes through."""
@@ -63,6 +125,13 @@ def patient_of(task: Task) -> PatientRef:
     if task.patient is None:
         raise ValueError(f"task {task.id}: {task.category} needs a patient")
     return task.patient
+
+
+def person_of(candidate: Candidate) -> PatientRef:
+    """The candidate's patient; raises ValueError where a category that needs one has none."""
+    if candidate.person is None:
+        raise ValueError(f"a candidate of branch {candidate.branch} needs a patient")
+    return candidate.person.ref
 
 
 def value_answer(
@@ -89,11 +158,11 @@ def value_answer(
     )
 
 
-def gold_attempt(task: Task, expected: Expected, profile: Profile) -> Attempt:
-    """An attempt that does exactly what is expected, in the form that a profile's schema gives.
+def gold_attempt(task: Task, expected: Expected, profile: Form) -> Attempt:
+    """An attempt that does exactly what is expected, in one of the forms.
 
     `r4` writes FHIR (route a CodeableConcept, note a list), `medagentbench` what its schema types
-    (route a CodeableConcept too, note one object).
+    (route an object with a text, note one object), `original` what its grader wants (route a string).
     """
     calls = tuple(
         CreateCall(write.resource_type, resource_for(write, profile), True) for write in expected.writes
@@ -108,8 +177,8 @@ def tidy(value: float) -> int | float:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def resource_for(write: Write, profile: Profile | Literal["original"]) -> dict[str, Any]:
-    """The resource of an expected write in a profile's form; "original" is what its grader wants."""
+def resource_for(write: Write, profile: Form) -> dict[str, Any]:
+    """The resource of an expected write in one of the forms."""
     subject = {"reference": write.patient.reference}
     if isinstance(write, VitalWrite):
         system = OBSERVATION_CATEGORY_R4 if profile == "r4" else OBSERVATION_CATEGORY

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
 from wardround_schemas.chart import ChartReader
 
 from ..expect import NDC, AnswerRule, Expected, MedicationWrite
 from ..quantities import MAGNESIUM
 from ..reference import Reference, last_day, newest, read_measurements
-from ..task import Task
+from ..survey import CodeMap, Series, Survey
+from ..task import Facts, Task
 from ..verdict import RuleSet
-from .base import Traits, patient_of, value_answer
+from ..wording import LAST_DAY, hours, lab, medication_form, number_answer
+from .base import Candidate, Draft, Quota, Traits, patient_of, person_of, value_answer
+from .series import OUTSIDE, WINDOW_OFFSETS, edge, in_last_day, named, series_candidates
 
 LOW = 1.9
 """mg/dL; a value up to and including this is low."""
@@ -35,8 +40,42 @@ class MagnesiumOrder:
         "action",
         "hard",
         "a search within a time window, a decision, an order by tier",
-        ("mild", "moderate", "severe", "normal", "older_only", "never"),
         codes=("lab", "medication"),
+    )
+    quotas = (
+        Quota("mild/exactly_1.5", 1, "write"),
+        Quota("mild/exactly_1.9", 1, "write"),
+        Quota("mild/one_minute_inside", 1, "write"),
+        Quota("moderate/exactly_1.0", 1, "write"),
+        Quota("moderate/exactly_24_hours", 1, "write"),
+        Quota("mild", 2, "write"),
+        Quota("moderate", 3, "write"),
+        Quota("severe", 5, "write"),
+        Quota("normal/exactly_24_hours", 1, "hold"),
+        Quota("normal/one_minute_inside", 1, "hold"),
+        Quota("older_only/one_minute_outside", 1, "hold"),
+        Quota("older_only/low", 3, "hold"),
+        Quota("older_only", 2, "hold"),
+        Quota("normal", 4, "hold"),
+        Quota("never", 3, "hold"),
+    )
+    phrases = (
+        "Check the newest magnesium of patient {mrn} from the last 24 hours. If it is low, order IV "
+        "replacement by the protocol; with no result in that time, order nothing. Tell me the value.",
+        "Please see whether MRN {mrn} needs magnesium: go by the latest level of the past 24 hours, order IV "
+        "magnesium by the protocol if it is low, and give me the level.",
+        "{mrn}: Mg past 24h? replete IV per protocol if low, nothing if no level",
+        "What is {mrn}'s magnesium, going back 24 hours? Replace it intravenously as the protocol says where "
+        "the newest value is low, and leave it alone otherwise.",
+        "Magnesium protocol for patient {mrn}, please, and the level it rests on. Only one from the last 24 "
+        "hours counts.",
+        "mag {mrn}? replete if low (24 h level, protocol)",
+        "Is {mrn} short of magnesium? Report the most recent result of the last day, and put in the "
+        "protocol's infusion if it is low.",
+        "Go through {mrn}'s magnesium of the past 24 hours and tell me the latest; a low one gets the "
+        "matching IV dose, a normal or missing one gets no order.",
+        "On rounds we said: recheck Mg for {mrn} (24 hours back) and give IV magnesium by tier if low. "
+        "Please do that and report the value.",
     )
 
     async def read(self, task: Task, chart: ChartReader) -> Reference:
@@ -70,3 +109,43 @@ class MagnesiumOrder:
             doses_by_tier=DOSES,
         )
         return Expected(replace(answer, also=(float(dose),)), (write,))
+
+    def candidates(self, survey: Survey, seed: int) -> Iterator[Candidate]:
+        """Everybody whose magnesium results are clear."""
+        return series_candidates(survey, "MG", WINDOW_OFFSETS, _branch)
+
+    def draft(self, candidate: Candidate, codes: CodeMap, seed: int) -> Draft:
+        """The code, the window, the tiers, the form of the order and of the answer."""
+        token, now, patient = codes.labs["MG"], candidate.now.isoformat(), person_of(candidate)
+        tiers = (
+            f"Low is {LOW} mg/dL or less. Protocol: below 1.0 mg/dL, 4 g over {hours(4)}; from 1.0 to below "
+            f"1.5 mg/dL, 2 g over {hours(2)}; from 1.5 to {LOW} mg/dL, 1 g over {hours(1)}. Above {LOW} "
+            "mg/dL, or without a result that counts, no order."
+        )
+        dosage = (
+            'one dosageInstruction with route the plain string "IV" and one doseAndRate, whose doseQuantity '
+            'is {"value": grams, "unit": "g"} and whose rateQuantity is {"value": hours, "unit": "h"}'
+        )
+        form = medication_form(NDC, codes.magnesium_ndc, now, patient, dosage)
+        context = (lab("Magnesium", token), LAST_DAY, tiers, form, number_answer(MAGNESIUM.unit))
+        facts = Facts(
+            codes={"lab": token, "medication": codes.magnesium_ndc, "medication_system": NDC},
+            values={"unit": MAGNESIUM.unit, "window_hours": 24, "low_at_or_below": LOW, "asks_value": True},
+        )
+        return Draft(context, facts)
+
+
+def _branch(series: Series, now: datetime) -> str:
+    latest = series.newest
+    if latest is None:
+        return "never"
+    detail = edge(latest, now)
+    if not in_last_day(series, now):
+        low = "low" if latest.value <= LOW else None
+        return named("older_only", detail if detail == OUTSIDE else low)
+    if latest.value > LOW:
+        return named("normal", detail)
+    tier = {1: "mild", 2: "moderate", 4: "severe"}[dose_for(latest.value)]
+    if latest.value in (1.0, 1.5, LOW):
+        detail = detail or f"exactly_{float(latest.value)}"
+    return named(tier, detail)

@@ -6,7 +6,7 @@ import secrets
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wardround_schemas.chart import Params, SearchPage
 from wardround_schemas.errors import ChartError
@@ -15,10 +15,12 @@ from wardround_schemas.function import Function, search_query
 from . import plainjson
 from .backends.base import Backend
 from .call import CallResult
-from .capture import Capture
 from .results import shape_result
 from .settings import ResultForm
 from .textpath import ChartPath, chart_path
+
+if TYPE_CHECKING:
+    from .overlay import OverlayReader
 
 MAX_LINKS = 1024
 MAX_KEPT_BYTES = 16 * 1024 * 1024
@@ -50,12 +52,11 @@ class _Rest:
 class Reader:
     """Searches the chart for one session and remembers which next links it gave out."""
 
-    def __init__(
-        self, backend: Backend, options: ResultOptions, overlaid: Callable[[], Sequence[Capture]]
-    ) -> None:
+    def __init__(self, backend: Backend, options: ResultOptions, overlay: OverlayReader | None) -> None:
+        """`overlay` is the chart with the session's captures; None where searches see the chart alone."""
         self._backend = backend
+        self._chart = overlay if overlay is not None else backend
         self._options = options
-        self._overlaid = overlaid
         self._links: deque[str] = deque(maxlen=MAX_LINKS)
         self._rests: OrderedDict[str, _Rest] = OrderedDict()
 
@@ -122,13 +123,13 @@ class Reader:
             return _refused(f"The chart refused the request (HTTP {error.status}): {error}")
 
     async def _search(self, resource_type: str, params: Sequence[tuple[str, str]]) -> CallResult:
-        return self._shaped(await self._backend.search(resource_type, params), params)
+        return self._shaped(await self._chart.search(resource_type, params), params)
 
     async def _next(self, link: str) -> CallResult:
-        return self._shaped(await self._backend.next_page(link))
+        return self._shaped(await self._chart.next_page(link))
 
     async def _read(self, resource_type: str, ident: str) -> CallResult:
-        body = await self._backend.read(resource_type, ident)
+        body = await self._chart.read(resource_type, ident)
         if body is None:
             return _refused(f"The chart has no {resource_type}/{ident} (HTTP 404).")
         return CallResult(ok=True, text=body.decode("utf-8", "replace"), is_search=True)

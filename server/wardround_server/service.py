@@ -28,6 +28,7 @@ class Service:
     async def aclose(self) -> None:
         """Let go of the chart and the journal; what was on its way to the disk is written first."""
         for session in self.sessions:
+            await session.settle()
             self.sessions.close(session.id)
         self.journal.close()
         await self.backend.aclose()

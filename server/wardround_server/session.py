@@ -6,11 +6,12 @@ what a model sent: whatever comes in, a `CallResult` goes out.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from wardround_schemas.errors import ChartError
 from wardround_schemas.function import Function, decode, explain, finish_function
@@ -24,6 +25,9 @@ from .journal import Journal
 from .reading import Reader, ResultOptions
 from .settings import Names, Voice, WriteMode
 from .writing import Order, Writer
+
+if TYPE_CHECKING:
+    from .overlay import OverlayReader
 
 Status = Literal["open", "completed", "budget_exhausted"]
 MAX_CALL_RECORDS = 10_000
@@ -45,6 +49,7 @@ class Session:
         finish: bool = False,
         voice: Voice = "assistant",
         names: Names = "underscore",
+        page_size: int = 20,
         restored: Iterable[Capture] = (),
         on_call: Callable[[CallRecord], None] | None = None,
     ) -> None:
@@ -66,7 +71,8 @@ class Session:
         self._on_call = on_call
         self._functions = tuple(functions)
         self._writer = Writer(self.id, backend, journal, writes, voice, self._changed, restored)
-        self._reader = Reader(backend, options or ResultOptions(), self._overlaid)
+        self._overlay = self._make_overlay(page_size)
+        self._reader = Reader(backend, options or ResultOptions(), self._overlay)
         self._watchers: list[Callable[[str], None]] = []
         self._by_name = {name: f for f in self._functions for name in (f.name, f.tool_name)}
 
@@ -144,6 +150,10 @@ class Session:
         """The text protocol's POST: accepted when the body is JSON; faults are recorded beside it."""
         return await self._round(f"POST {url[:500]}", body, lambda: self._post(url, body))
 
+    async def settle(self) -> None:
+        """Wait until every write that was begun is at its end."""
+        await self._writer.settle()
+
     # --- inside -------------------------------------------------------------------------------
 
     async def _round(
@@ -216,9 +226,16 @@ class Session:
         self.status = "completed"
         return CallResult(ok=True, text=voice.FINISH_TEXT)
 
-    def _overlaid(self) -> list[Capture]:
-        """The captures that take part in later searches."""
-        return [c for c in self.captures if c.accepted] if self.writes == "overlay" else []
+    def _make_overlay(self, page_size: int) -> OverlayReader | None:
+        """In `overlay` mode, the chart in which what was captured takes part, earlier captures too."""
+        if self.writes != "overlay":
+            return None
+        from .overlay import OverlayReader
+
+        overlay = OverlayReader(self.backend, page_size=page_size)
+        for capture in self.captures:
+            _lay_over(overlay, capture)
+        return overlay
 
     def _described(self, function: Function) -> Function:
         """A create tool's description says what the write mode means, not to an agent under evaluation."""
@@ -227,5 +244,14 @@ class Session:
         return replace(function, description=f"{function.description} {voice.mode_note(self.writes)}")
 
     def _changed(self, what: str) -> None:
+        if what == "captures" and self._overlay is not None:
+            _lay_over(self._overlay, self.captures[-1])
         for watcher in list(self._watchers):
             watcher(what)
+
+
+def _lay_over(overlay: OverlayReader, capture: Capture) -> None:
+    """Let an accepted capture take part in searches. One that FHIR can't hold has nothing to be found by."""
+    if capture.accepted and capture.canonical is not None:
+        with contextlib.suppress(TypeError):
+            overlay.add(capture.canonical, f"captured-{capture.seq}")

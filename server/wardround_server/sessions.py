@@ -110,6 +110,7 @@ class SessionStore:
             finish=finish,
             voice=voice,
             names=self._settings.names,
+            page_size=self._settings.page_size,
             restored=restored,
             on_call=self._called,
         )

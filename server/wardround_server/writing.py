@@ -165,6 +165,11 @@ class Writer:
             answer = await ask(_question(draft)) if ask is not None else "unsupported"
         return await self._kept(self._carry_out(draft, answer), key, order)
 
+    async def settle(self) -> None:
+        """Wait until nothing of this session is on its way to the disk or to the FHIR server."""
+        if self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
     # --- inside -------------------------------------------------------------------------------
 
     def _draft(self, order: Order, key: str | None) -> Capture:

@@ -298,6 +298,25 @@ async def test_a_journal_that_fails_accepts_nothing(tmp_path: Path, monkeypatch:
         assert session.journal_error is not None
 
 
+async def test_in_overlay_later_searches_of_the_session_alone_show_the_capture(tmp_path: Path) -> None:
+    search = {"patient": "S1234567", "category": "vital-signs", "date": "ge2023-11-13"}
+    async with make_service(tmp_path, writes="overlay") as service:
+        session, other = service.sessions.create(name="ward"), service.sessions.create()
+        result = await session.call("vital_create", VITAL)
+        assert "Later searches of this session show it" in result.text
+        found = json.loads((await session.call("vital_search", search)).text)
+        assert [e["resource"]["id"] for e in found["entry"]][-1] == "captured-1"
+        assert found["total"] == 7
+        assert json.loads((await other.call("vital_search", search)).text)["total"] == 6
+        assert (await session.http_get("Observation/captured-1")).ok
+        refused = await session.call("vital_create", {**VITAL, "status": 7})
+        assert not refused.ok
+        assert json.loads((await session.call("vital_search", search)).text)["total"] == 7
+        service.sessions.close(session.id)
+        again = service.sessions.create(name="ward")
+        assert json.loads((await again.call("vital_search", search)).text)["total"] == 7
+
+
 async def test_off_lists_and_carries_out_no_create(tmp_path: Path) -> None:
     async with make_service(tmp_path) as service:
         session = service.sessions.create(writes="off")

@@ -226,7 +226,7 @@ def _search_date_faults(name: str, value: object, schema: Schema) -> Iterator[Fa
     if isinstance(value, str):
         why = "one date only" if name == "birthdate" and "," in value else _search_date_fault(value)
         if why is not None:
-            yield _value_fault([name], value, why, schema)
+            yield _value_fault([name], value, why, schema, pair="," in value)
     elif isinstance(value, list):
         for index, text in enumerate(value[:2]):
             if isinstance(text, str):

@@ -27,16 +27,16 @@ _SIZE_KEYWORDS = frozenset({"minItems", "maxItems"})
 def schema_faults(function: Function, arguments: dict[str, Any]) -> list[Fault]:
     """What is wrong with decoded arguments by the function's `accepts` schema, at most MAX_FAULTS.
 
-    Whoever gives `page` needs no other parameter.
+    One fault a place: the first says enough. Whoever gives `page` needs no other parameter.
     """
-    found: dict[Fault, None] = {}
+    found: dict[str, Fault] = {}
     errors = _validator(function.name, function.profile).iter_errors(arguments)
     needed = (e for e in errors if not (e.validator == "required" and "page" in arguments and not e.path))
     for fault in chain.from_iterable(_faults(error, function) for error in needed):
-        found[fault] = None
+        found.setdefault(fault.path, fault)
         if len(found) >= MAX_FAULTS:
             break
-    return list(found)
+    return list(found.values())
 
 
 @cache

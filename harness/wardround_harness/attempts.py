@@ -129,7 +129,9 @@ async def play_job(job: Job, bench: Bench, keep: Callable[[Line], None]) -> None
         play.status, play.error = "chart_error", str(error)
         keep(_owed_line(job, play, held))
     except Exception as error:  # a fault of ours is owed, never scored: the run goes on without it
-        logger.exception("attempt on %s failed inside the harness", job.task.id)
+        # The message may quote a chart or a key: it goes to the record, which is private and redacted.
+        logger.warning("attempt on %s failed inside the harness: %s", job.task.id, type(error).__name__)
+        logger.debug("in full", exc_info=error)
         play.status, play.error = "harness_error", f"{type(error).__name__}: {error}"
         keep(_owed_line(job, play, held))
     else:

@@ -290,8 +290,8 @@ def open_journal(plan: RunPlan, stack: ExitStack) -> Journal:
 
 
 def take_back(plan: RunPlan, folders: Mapping[Lane, RunWriter]) -> None:
-    """Leave nothing half-written: remove what this run made if nothing was recorded in it."""
-    fresh = all(folder.created and not folder.appended for folder in folders.values())
+    """Leave nothing half-written: remove what this run made if no model said anything in it."""
+    fresh = all(folder.created and not folder.worth_keeping for folder in folders.values())
     if fresh:
         shutil.rmtree(plan.out / JOURNAL, ignore_errors=True)
     for folder in folders.values():

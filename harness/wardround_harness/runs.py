@@ -149,7 +149,7 @@ class RunWriter:
         self._recover()
         self.done: set[Key] = set()
         self.spent = 0.0
-        self.appended = 0
+        self.worth_keeping = False
         for line in self.lines():
             self.spent += float(line.get("cost_usd") or 0.0)
             if line_status(line) in SCORED:
@@ -230,9 +230,10 @@ class RunWriter:
                 mend="make room, then `--resume` goes on",
                 exit_code=3,
             ) from error
-        self.appended += 1
         if line_status(line) in SCORED:
             self.done.add(key)
+        if key in self.done or line.get("rounds"):
+            self.worth_keeping = True
 
     def settle(self, order: Mapping[Key, int]) -> None:
         """Bring `attempts.jsonl` into the run's order, one line per task and repeat.
@@ -256,9 +257,9 @@ class RunWriter:
         self._attempts = os.open(self.path / ATTEMPTS, os.O_WRONLY | os.O_APPEND, 0o600)
 
     def discard(self) -> None:
-        """Take back a folder that this process made and in which nothing was recorded."""
+        """Take back a folder that this process made, if no model said anything in it."""
         self.close()
-        if self.created and not self.appended:
+        if self.created and not self.worth_keeping:
             for name in (MANIFEST, ATTEMPTS, LOCK):
                 (self.path / name).unlink(missing_ok=True)
             with suppress(OSError):

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
 from wardround_schemas.function import find_function, search_query
+from wardround_server.compact import merged
 
 from .base import Settings, Tool, ToolCall, ToolMessage, Transcript, Turn, Usage, UserMessage
 from .brief import Brief
@@ -149,10 +150,17 @@ def read_reply(text: str, *, ok: bool | None) -> Reply:
     if ok is False or value is None:
         return Reply(ok=bool(ok))
     if value.get("resourceType") == "Bundle":
-        resources = tuple(entry["resource"] for entry in value.get("entry") or () if "resource" in entry)
         links = {link.get("relation"): link.get("url") for link in value.get("link") or ()}
-        return Reply(True, resources, links.get("next"))
+        found = [entry["resource"] for entry in value.get("entry") or () if "resource" in entry]
+        return Reply(True, _matches(found), links.get("next"))
+    if isinstance(value.get("entries"), list):
+        shared = value.get("shared") or {}
+        return Reply(True, _matches([merged(shared, own) for own in value["entries"]]), value.get("next"))
     return Reply(value.get("resourceType") != "OperationOutcome")
+
+
+def _matches(resources: Iterable[Resource]) -> tuple[Resource, ...]:
+    return tuple(resource for resource in resources if resource.get("resourceType") != "OperationOutcome")
 
 
 def first_object(text: str) -> dict[str, Any] | None:

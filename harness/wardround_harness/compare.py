@@ -62,8 +62,10 @@ def incomparable(a: StoredRun, b: StoredRun) -> list[str]:
         reasons.append("their task sets differ")
     elif [task.id for task in a.tasks] != [task.id for task in b.tasks]:
         reasons.append("they did different tasks of the set")
-    if a.chart_checksum != b.chart_checksum or not a.chart_checksum:
+    if a.chart_checksum != b.chart_checksum:
         reasons.append("their charts differ")
+    elif not a.chart_checksum:
+        reasons.append("their chart has no checksum, so nothing shows that it was the same")
     for run in (a, b):
         owed = sum(score.owed for score in _scores(run).values())
         if owed:

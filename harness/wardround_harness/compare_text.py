@@ -39,14 +39,23 @@ def sentences(result: Mapping[str, Any], rules: str) -> list[str]:
     rate = block["rate"]
     lines = [
         f"{a} passes {100 * rate['a']:.1f} %, {b} {100 * rate['b']:.1f} % of {result['tasks']} tasks: "
-        f"{points(block['difference'])} points (95 % interval {interval(block['bootstrap95'])}; "
-        f"over new categories {interval(block['cluster95'])})."
+        f"{points(block['difference'])} points ({intervals_phrase(block)})."
     ]
     test = block["test"]
     lines.append(test_sentence(test))
     lines.append(noninferiority_sentence(block["noninferiority"], b, a))
     lines.append(detectable_sentence(block["detectable_difference"], result["tasks"]))
     return lines
+
+
+def intervals_phrase(block: Mapping[str, Any]) -> str:
+    """The 95 % intervals of a difference, each with what it is of."""
+    low, high = block["bootstrap95"]
+    phrases = [f"95 % interval {interval([low, high])} by bootstrap within categories"] if low < high else []
+    if block["tango95"] is not None:
+        phrases.append(f"{'' if phrases else '95 % interval '}{interval(block['tango95'])} by Tango's score")
+    phrases.append(f"over new categories {interval(block['cluster95'])}")
+    return "; ".join(phrases)
 
 
 def test_sentence(test: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ KINDS = {
     "task10": ("action", "hard"),
 }
 NOW = "2023-11-13T10:15:00+00:00"
+BASE_URL = "http://127.0.0.1:8421/fhir"
 CHECKSUM = "sha256:" + hashlib.sha256(b"the tests' 300 tasks").hexdigest()
 CHART = "sha256:" + hashlib.sha256(b"the tests' chart").hexdigest()
 
@@ -289,7 +290,6 @@ def _verdicts(task: FakeTask, status: str, clinical: bool, original: bool) -> di
         "got": {"text": "IV"},
     }
     return {
-        "task_id": task.id,
         "medagentbench": {
             "passed": original,
             "failures": [] if original else [failure if not clinical else route],
@@ -369,7 +369,14 @@ def make_manifest(spec: RunSpec) -> dict[str, Any]:
             "checksum": spec.checksum,
             "ids": [task.id for task in make_tasks(spec.per_category)],
         },
-        "chart": {"name": "embedded", "checksum": spec.chart, "synthetic": True, "patients": 100},
+        "chart": {
+            "name": "embedded",
+            "checksum": spec.chart,
+            "synthetic": True,
+            "base_url": BASE_URL,
+            "patients": 100,
+        },
+        "server": {"profile": "medagentbench", "results": "fhir", "functions_sha256": "2" * 64},
         "prompts": {"native": {"sha256": "0" * 64, "own": True}, "text": {"sha256": "1" * 64, "own": True}},
         "price": None,
         "executor": "local",

@@ -248,3 +248,11 @@ def test_the_table_counts_every_pair_once() -> None:
     assert (table.both, table.a_only, table.b_only, table.neither) == (1, 1, 1, 1)
     with pytest.raises(ValueError):
         paired_table([True], [])
+
+
+def test_runs_that_never_differ_are_judged_by_their_number_of_tasks() -> None:
+    """No variation is no certainty: ten tasks without a difference can't exclude a loss of five points."""
+    assert not noninferiority_means([0.0] * 10, 0.05).shown
+    assert noninferiority_means([0.0] * 300, 0.05).shown
+    assert noninferiority_means([0.0] * 60, 0.05) == noninferiority_score(PairedTable(60, 0, 0, 0), 0.05)
+    assert clustered_difference([0.0] * 60, [f"task{n % 10}" for n in range(60)]) is None

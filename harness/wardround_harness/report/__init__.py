@@ -16,7 +16,7 @@ def render_report(runs: Sequence[StoredRun], *, margin: float = 0.05, title: str
     `margin` is the loss of pass rate that still counts as no worse. Everything from runs is escaped by the
     template engine; the page holds no script and a policy that forbids any.
     """
-    from ..compare_text import detectable_sentence, noninferiority_sentence, test_sentence
+    from ..compare_text import detectable_sentence, intervals_phrase, noninferiority_sentence, test_sentence
     from . import page, texts
     from .engine import environment
 
@@ -36,6 +36,7 @@ def render_report(runs: Sequence[StoredRun], *, margin: float = 0.05, title: str
             severity=page.severity_rows(parts),
             groups=page.TABLE_GROUPS,
             texts=texts,
+            intervals=intervals_phrase,
             tested=test_sentence,
             noninferiority=noninferiority_sentence,
             detectable=detectable_sentence,

@@ -100,7 +100,8 @@ def score_interval(means: Mapping[str, float] | Sequence[float], repeats: int) -
 def cluster_interval(clusters: Sequence[Sequence[float]], confidence: float = 0.95) -> Interval | None:
     """Interval for a mean whose units come in clusters that differ from one another.
 
-    `clusters` holds one list of unit values per cluster; None with fewer than two clusters. Variance
+    `clusters` holds one list of unit values per cluster; None with fewer than two clusters, and where
+    they do not differ at all: how far a new one could lie is then unknown, not zero. Variance
     by linearisation, G/(G-1) x sum over clusters of (sum of deviations)^2 / n^2, and Student's t with
     G - 1 degrees of freedom (9 for ten categories). With clusters of one size this is the t interval
     of their means. Source: Cameron and Miller, J. Human Resources 50 (2015) 317-372, section II and VI.
@@ -113,6 +114,8 @@ def cluster_interval(clusters: Sequence[Sequence[float]], confidence: float = 0.
     mean = math.fsum(value for values in filled for value in values) / units
     squares = math.fsum(math.fsum(value - mean for value in values) ** 2 for values in filled)
     error = math.sqrt(count / (count - 1) * squares) / units
+    if error < 1e-12:
+        return None
     half = t_quantile(confidence, count - 1) * error
     return mean - half, mean + half
 

@@ -161,7 +161,11 @@ def noninferiority_score(table: PairedTable, margin: float) -> NonInferiority:
 
 
 def noninferiority_means(differences: Sequence[float], margin: float) -> NonInferiority:
-    """Non-inferiority of per-task means by a one-sided t test over tasks (more repeats)."""
+    """Non-inferiority of per-task means by a one-sided t test over tasks (more repeats).
+
+    Differences that are all alike have no error to test by: they are then taken as that many whole tasks won
+    or lost, rounded against b, and judged by Tango's score.
+    """
     _check_margin(margin)
     from scipy.special import stdtr
 
@@ -170,9 +174,9 @@ def noninferiority_means(differences: Sequence[float], margin: float) -> NonInfe
         raise ValueError("a t test needs at least two tasks")
     mean = math.fsum(differences) / count
     error = standard_error(differences)
-    if error == 0:
-        # No variation: the mean is all there is to go by.
-        return NonInferiority(margin, 0.0 if mean > -margin else 1.0, mean, "t test over tasks")
+    if error < 1e-12:
+        lost, won = math.ceil(max(0.0, -mean) * count - 1e-9), math.floor(max(0.0, mean) * count + 1e-9)
+        return noninferiority_score(PairedTable(count - lost - won, lost, won, 0), margin)
     p = float(stdtr(count - 1, -(mean + margin) / error))
     return NonInferiority(margin, p, mean - t_quantile(0.95, count - 1) * error, "t test over tasks")
 

@@ -6,11 +6,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from .models import DiffLine, FailureNote, Write
 
 Path = tuple[str | int, ...]
+
+ABSENT: Final = object()
+"""What stands for a value that is not there."""
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 _CALL = re.compile(r"^\$\.calls\[(\d+)\](?:\.(resource|resource_type))?(.*)$")
@@ -96,12 +99,60 @@ def _missing_lines(objections: Sequence[FailureNote], indent: int) -> Iterator[D
         )
 
 
+def _at(value: Any, path: Path) -> Any:
+    """The value at a path, or ABSENT."""
+    for step in path:
+        if isinstance(step, int):
+            if not isinstance(value, list) or step >= len(value):
+                return ABSENT
+        elif not isinstance(value, Mapping) or step not in value:
+            return ABSENT
+        value = value[step]
+    return value
+
+
+def _narrowed(resource: Any, objection: FailureNote) -> list[FailureNote]:
+    """An objection to an object that was to be another object, as objections to what differs in it."""
+    match = _CALL.match(objection.path)
+    got = _at(resource, parse_path(match[3])) if match else ABSENT
+    parts: list[FailureNote] = []
+    if isinstance(objection.expected, Mapping) and isinstance(got, Mapping):
+        names = dict.fromkeys([*got, *objection.expected])
+        pairs = [(f".{name}", objection.expected.get(name, ABSENT), got.get(name, ABSENT)) for name in names]
+    elif (
+        isinstance(objection.expected, list) and isinstance(got, list) and len(objection.expected) == len(got)
+    ):
+        pairs = [
+            (f"[{i}]", want, have) for i, (want, have) in enumerate(zip(objection.expected, got, strict=True))
+        ]
+    else:
+        return [objection]
+    for step, want, have in pairs:
+        if want != have or isinstance(want, bool) != isinstance(have, bool):
+            wanted = "nothing" if want is ABSENT else want
+            part = objection.model_copy(update={"path": objection.path + step, "expected": wanted})
+            parts.extend(_narrowed(resource, part))
+    return parts or [objection]
+
+
 def diff_lines(resource: Any, objections: Sequence[FailureNote]) -> list[DiffLine]:
-    """A resource's lines with the objections to it, those to absent fields as lines of their own."""
+    """A resource's lines with the objections to it, those to absent fields as lines of their own.
+
+    Where a whole object was to be something else, the lines inside it are marked too, with no
+    expectation of their own.
+    """
     lines = list(_lines(resource))
-    missing = _split(lines, objections)
+    narrow = [part for objection in objections for part in _narrowed(resource, objection)]
+    missing = _split(lines, narrow)
+    covered: Path | None = None
     shown: list[DiffLine] = []
     for place, line in enumerate(lines):
+        if covered is not None and line.path[: len(covered)] == covered:
+            shown.append(
+                DiffLine(indent=line.indent, text=line.text, expected=None, mark="wrong", codes=[], rules=[])
+            )
+            continue
+        covered = line.path if line.objections and line.opens else None
         expected, codes, rules = _merged(line.objections)
         name = line.path[-1] if line.path and isinstance(line.path[-1], str) else None
         if name is not None:

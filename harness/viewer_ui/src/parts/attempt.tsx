@@ -143,7 +143,7 @@ function Result({ call, place, round, detail }: { call: Call; place: number; rou
 
 // Beside each captured line stands what was expected there; a line that no rule objects to is its own expectation.
 export function Captured({ write }: { write: Write }) {
-  const faults = write.lines.filter((line) => line.mark).length;
+  const faults = write.lines.filter((line) => line.expected !== null).length;
   const said = faults ? `${faults} difference${faults > 1 ? "s" : ""}` : "nothing objected to";
   return (
     <div class="captured" role="region" aria-label={`Captured ${write.resource_type} beside what was expected`} tabIndex={0}>
@@ -190,6 +190,8 @@ function Expected({ line }: { line: DiffLine }) {
       </td>
     );
   }
+  // Inside an object that was to be something else altogether: its first line says what.
+  if (line.expected === null) return <td />;
   return (
     <td>
       <code class={indent}>

@@ -1,7 +1,7 @@
 """The compact form of search results: every clinical element, said once where all entries share it.
 
 Left out are meta, the narrative, fullUrl, search and links. An entry is `shared` merged with the
-entry's own members, objects member by member; lists are never split. Numbers keep their digits.
+entry's own members: objects member by member, lists of objects item by item. Numbers keep their digits.
 """
 
 from __future__ import annotations
@@ -66,26 +66,45 @@ def merged(shared: Json, own: Json) -> Json:
     """The resource that `factored` took apart."""
     whole = dict(shared)
     for name, value in own.items():
-        before = whole.get(name)
-        both = isinstance(before, dict) and isinstance(value, dict)
-        whole[name] = merged(before, value) if both and before is not None else value
+        whole[name] = _merged_value(whole[name], value) if name in whole else value
     return whole
 
 
+def _merged_value(shared: Any, own: Any) -> Any:
+    if isinstance(own, dict):
+        return merged(shared, own)
+    return [merged(part, rest) for part, rest in zip(shared, own, strict=True)]
+
+
 def _common(objects: Sequence[Json]) -> Json:
-    """The members that all objects have with the same value, objects member by member."""
+    """The members that all objects have with the same value; objects, and lists of them, part by part."""
     first, others = objects[0], objects[1:]
     shared: Json = {}
     for name, value in first.items():
         if not all(name in other for other in others):
             continue
-        if all(_same(value, other[name]) for other in others):
+        values = [value, *(other[name] for other in others)]
+        if all(_same(value, other) for other in values[1:]):
             shared[name] = value
-        elif isinstance(value, dict) and all(isinstance(other[name], dict) for other in others):
-            inner = _common([value, *(other[name] for other in others)])
-            if inner:
-                shared[name] = inner
+        else:
+            part = _common_part(values)
+            if part is not None:
+                shared[name] = part
     return shared
+
+
+def _common_part(values: Sequence[Any]) -> Json | list[Json] | None:
+    """What differing values share all the same: members of objects, or of objects in lists as long."""
+    if all(isinstance(value, dict) for value in values):
+        return _common(values) or None
+    if all(map(_is_list_of_objects, values)) and len({len(value) for value in values}) == 1:
+        parts = [_common(items) for items in zip(*values, strict=True)]
+        return parts if any(parts) else None
+    return None
+
+
+def _is_list_of_objects(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 
 def _rest(resource: Json, shared: Json) -> Json:
@@ -94,8 +113,14 @@ def _rest(resource: Json, shared: Json) -> Json:
         if name not in shared:
             own[name] = value
         elif not _same(value, shared[name]):
-            own[name] = _rest(value, shared[name])
+            own[name] = _rest_part(value, shared[name])
     return own
+
+
+def _rest_part(value: Any, shared: Any) -> Any:
+    if isinstance(value, dict):
+        return _rest(value, shared)
+    return [_rest(item, part) for item, part in zip(value, shared, strict=True)]
 
 
 def _same(one: object, other: object) -> bool:

@@ -30,6 +30,7 @@ from .expect import (
 from .instants import parse_instant, same_instant
 from .jsontext import too_deep
 from .quantities import amount, per_hour, ratio_per_hour
+from .severity import REFUSED
 from .task import PatientRef
 from .verdict import Code, Failure
 
@@ -44,12 +45,16 @@ def judge_clinical(
         failures = _writes(attempt, expected.writes)
     else:
         failures = [
-            Failure("unexpected_write", f"$.calls[{place}]", "no write", call.resource_type)
+            Failure("unexpected_write", f"$.calls[{place}]", "no write", _tried(call))
             for place, call in enumerate(attempt.calls)
         ]
     failures = [*_other_patients(attempt, patient), *failures]
     wrong, notes = clinical_answer(attempt.answer, expected.answer)
     return failures + wrong, notes
+
+
+def _tried(call: CreateCall) -> str:
+    return call.resource_type if call.accepted else f"{call.resource_type}{REFUSED}"
 
 
 def _other_patients(attempt: Attempt, patient: PatientRef | None) -> Iterator[Failure]:
@@ -58,7 +63,7 @@ def _other_patients(attempt: Attempt, patient: PatientRef | None) -> Iterator[Fa
         reference = walk(call.resource, "subject", "reference")
         if not isinstance(reference, str):
             continue
-        if patient is not None and reference.rsplit("/", 1)[-1] == patient.id:
+        if patient is not None and reference.strip().rsplit("/", 1)[-1] == patient.id:
             continue
         path = f"$.calls[{place}].resource.subject"
         yield Failure("wrong_patient", path, None if patient is None else patient.reference, reference)

@@ -14,6 +14,7 @@ _DATE_TIME = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,30}))?)?(Z|[+-]\d{2}:\d{2})\Z", re.ASCII
 )
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?\Z", re.ASCII)
+_USUAL = len("2023-11-13T10:15:00+00:00")
 LONGEST = 64
 """No date or time is longer than this; anything longer is not looked at."""
 
@@ -25,6 +26,13 @@ def parse_instant(text: object) -> datetime | None:
     """
     if not isinstance(text, str) or len(text) > LONGEST:
         return None
+    if len(text) == _USUAL and text[10] == "T" and text[13] == text[16] == ":" and text.endswith("+00:00"):
+        # The form that charts have most, several times faster. The standard library reads looser forms
+        # too, which these conditions keep from it; what it refuses goes the long way.
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            pass
     match = _DATE_TIME.match(text)
     if match is None:
         return None

@@ -7,6 +7,7 @@ equation NGSP % = 0.09148 * (mmol/mol) + 2.152.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Final
@@ -111,9 +112,10 @@ def _times(value: int | float, factor: float | None) -> float | None:
     if factor is None:
         return None
     try:
-        return float(value) * factor
+        size = float(value) * factor
     except OverflowError:
         return None
+    return size if math.isfinite(size) else None
 
 
 @dataclass(frozen=True, slots=True)

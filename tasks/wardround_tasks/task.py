@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,6 +12,7 @@ from .instants import parse_instant
 
 Kind = Literal["query", "action"]
 Difficulty = Literal["easy", "medium", "hard"]
+_REFERENCE = re.compile(r"Patient/[A-Za-z0-9.-]{1,64}")
 DEFAULT_NOW = "2023-11-13T10:15:00+00:00"
 """The moment at which the original files' and the bundled set's tasks are set."""
 
@@ -165,9 +167,10 @@ def _patient(value: object) -> PatientRef | None:
         return None
     if not isinstance(value, dict):
         raise FieldError("patient", "is not an object")
-    return PatientRef(
-        reference=_text(value, "reference", "patient.reference"), mrn=_text(value, "mrn", "patient.mrn")
-    )
+    reference = _text(value, "reference", "patient.reference")
+    if not _REFERENCE.fullmatch(reference):
+        raise FieldError("patient.reference", "is not Patient/ and an id")
+    return PatientRef(reference, _text(value, "mrn", "patient.mrn"))
 
 
 def _facts(value: object) -> Facts:

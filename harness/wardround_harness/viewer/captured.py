@@ -81,16 +81,24 @@ def _merged(objections: Sequence[FailureNote]) -> tuple[str, list[str], list[Any
     return " / ".join(expected), list(codes), list(rules)
 
 
-def _missing_lines(objections: Sequence[FailureNote], indent: int) -> Iterator[DiffLine]:
+def _below(path: str, parent: Path) -> str:
+    """How an absent field is named below the line that it follows."""
+    match = _CALL.match(path)
+    rest = parse_path(match[3])[len(parent) :] if match else (path,)
+    if len(rest) == 1 and isinstance(rest[0], str):
+        return json.dumps(rest[0], ensure_ascii=False)
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in rest).lstrip(".")
+
+
+def _missing_lines(objections: Sequence[FailureNote], line: _Line) -> Iterator[DiffLine]:
     by_path: dict[str, list[FailureNote]] = {}
     for objection in objections:
         by_path.setdefault(objection.path, []).append(objection)
     for path, group in by_path.items():
         expected, codes, rules = _merged(group)
-        match = _CALL.match(path)
-        name = (match[3] if match else path).lstrip(".")
+        name = _below(path, line.path)
         yield DiffLine(
-            indent=indent,
+            indent=line.indent + 1,
             text="",
             expected=f"{name}: {expected}" if name else expected,
             mark="missing",
@@ -167,7 +175,7 @@ def diff_lines(resource: Any, objections: Sequence[FailureNote]) -> list[DiffLin
                 rules=rules,
             )
         )
-        shown.extend(_missing_lines(missing.get(place, ()), line.indent + 1))
+        shown.extend(_missing_lines(missing.get(place, ()), line))
     return shown
 
 

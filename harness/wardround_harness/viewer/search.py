@@ -38,8 +38,8 @@ def search(index: RunIndex, query: str, only: str | None = None) -> SearchResult
 
 
 def _search_run(index: RunIndex, entry: Entry, wanted: str) -> Iterator[Hit]:
-    # The raw line is looked at first: it holds the text as JSON spells it, so most lines need no parsing.
-    spelled = orjson.dumps(wanted)[1:-1].lower()
+    # The raw line is looked at first, without what JSON may spell in several ways: most need no parsing.
+    spelled = _squeezed(wanted.encode()) if wanted.isascii() else b""
     texts = index.task_texts(entry)
     told = {
         task_id: f"{task.instruction}\n{task.context}"
@@ -47,7 +47,7 @@ def _search_run(index: RunIndex, entry: Entry, wanted: str) -> Iterator[Hit]:
         if wanted in f"{task.instruction}\n{task.context}".lower()
     }
     for raw in index.scan(entry):
-        if spelled not in raw.decode("utf-8", "replace").lower().encode() and not told:
+        if not told and spelled not in _squeezed(raw):
             continue
         line = orjson.loads(raw)
         task_id = str(line["task_id"])
@@ -56,6 +56,11 @@ def _search_run(index: RunIndex, entry: Entry, wanted: str) -> Iterator[Hit]:
             if place >= 0:
                 yield _hit(entry, line, where, text, place, len(wanted))
                 break
+
+
+def _squeezed(text: bytes) -> bytes:
+    """ASCII-lower-cased text without blanks, quotes and backslashes: what holds it when JSON does too."""
+    return text.lower().translate(None, b' \t\r\n\\"')
 
 
 def _fields(line: Mapping[str, Any], task: str | None) -> Iterator[tuple[str, str]]:

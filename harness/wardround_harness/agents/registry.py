@@ -56,6 +56,26 @@ def _command(context: AgentContext) -> ProgramAgent:
     return Command(context.spec, context.rest, time_limit=context.time_limit)
 
 
+def _provider(module: str, kind: str, vendor: str) -> Opener:
+    """The opener of a provider's agent; its address and key come from VENDOR_BASE_URL and VENDOR_API_KEY."""
+
+    def open_it(context: AgentContext) -> Agent:
+        from importlib import import_module
+
+        from .wire import environment, find_address
+
+        if not context.rest.strip():
+            raise UserError(f"{context.spec!r} names no model", mend=f"{context.spec}NAME")
+        module_ = import_module(f".{module}", __package__)
+        address = find_address(
+            context.base_url, module_.DEFAULT_BASE, f"{vendor}_BASE_URL", f"{vendor}_API_KEY", environment()
+        )
+        agent: Agent = getattr(module_, kind)(context.spec, context.rest, address)
+        return agent
+
+    return open_it
+
+
 BUILTINS: tuple[tuple[str, Opener], ...] = (
     ("builtin/oracle", _scripted("builtin_oracle")),
     ("builtin/null", _scripted("builtin_null")),
@@ -66,6 +86,12 @@ BUILTINS: tuple[tuple[str, Opener], ...] = (
 PREFIXES: tuple[tuple[str, Opener], ...] = (
     ("builtin/replay:", _replay),
     ("command:", _command),
+    (
+        "anthropic/",
+        _provider("anthropic_messages", "AnthropicMessages", "ANTHROPIC"),
+    ),
+    ("openai/", _provider("openai_responses", "OpenAIResponses", "OPENAI")),
+    ("openai-chat/", _provider("openai_chat", "OpenAIChat", "OPENAI")),
 )
 """Prefixes that are followed by a name, a path or a template."""
 

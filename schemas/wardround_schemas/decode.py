@@ -22,6 +22,9 @@ from .model import Decoded, Fault, Function, Schema
 from .validate import schema_faults
 
 MAX_DEPTH = 48
+"""Levels of nesting that a call may have."""
+MAX_VALUES = 5000
+"""Values that a call may hold; the largest clinical resource that the functions make has some fifty."""
 _CREATE_DATES = ("effectiveDateTime", "authoredOn", "occurrenceDateTime")
 _SEARCH_DATES = ("date", "birthdate")
 _PATIENT_ID = re.compile(r"[A-Za-z0-9.-]{1,64}")
@@ -48,7 +51,8 @@ def decode(function: Function, arguments: object, *, base_url: str | None = None
     if unusable:
         return Decoded(_recordable(sent), tuple(unusable))
     used = _opened(sent, function.input_schema, drop_empty=function.kind == "search")
-    faults = schema_faults(function, used)
+    # Opened strings may have brought more than there was.
+    faults = list(islice(_not_plain(used), MAX_FAULTS)) or schema_faults(function, used)
     # What we know of the meaning says more than the schema does about the same place.
     telling = {fault.path: fault for fault in _meaning_faults(function, used, base_url)}
     faults = [telling.pop(fault.path, fault) for fault in faults] + list(telling.values())
@@ -106,10 +110,18 @@ def _as_object(arguments: object) -> dict[str, Any]:
 
 
 def _not_plain(value: object) -> Iterator[Fault]:
-    """Faults of what is no interchangeable JSON: too deep, not finite, beyond 64 bits, broken Unicode."""
+    """Faults of what is no interchangeable JSON: too deep, not finite, beyond 64 bits, broken Unicode.
+
+    And of what is too much: validation takes time for every value.
+    """
     pending: list[tuple[tuple[str | int, ...], object]] = [((), value)]
+    seen = 0
     while pending:
         path, item = pending.pop()
+        seen += 1
+        if seen > MAX_VALUES:
+            yield make_fault((), "too large a call", expected=f"at most {MAX_VALUES} values in all")
+            return
         if isinstance(item, dict):
             children: Iterable[tuple[str | int, object]] = item.items()
             bad_key = next((k for k in item if not isinstance(k, str) or not _is_unicode(k)), None)
@@ -126,7 +138,7 @@ def _not_plain(value: object) -> Iterator[Fault]:
         if len(path) >= MAX_DEPTH:
             yield make_fault(path, "nested too deeply", expected=f"at most {MAX_DEPTH} levels")
             return
-        pending += [((*path, key), child) for key, child in children]
+        pending += [((*path, key), child) for key, child in islice(children, MAX_VALUES + 1)]
 
 
 def _not_plain_scalar(item: object) -> str | None:

@@ -9,7 +9,6 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from .model import Fault, Function, Schema
 
@@ -145,9 +144,3 @@ def explain(function: Function, faults: Sequence[Fault]) -> str:
         if len(whole) + 1 <= room:
             lines.append(whole)
     return "\n".join(lines)
-
-
-def schema_example(function: Function) -> dict[str, Any]:
-    """A copy of the function's whole valid call."""
-    copied: dict[str, Any] = json.loads(json.dumps(function.example))
-    return copied

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from wardround_schemas.decode import MAX_VALUES
 from wardround_schemas.function import (
     MAX_EXPLANATION,
     PROFILES,
@@ -268,6 +269,16 @@ def test_what_json_can_not_carry_is_refused_at_its_place(value: object) -> None:
 def test_a_number_too_large_for_json_text_is_refused() -> None:
     text = json.dumps(order()).replace(": 20,", ": 1e999,")
     assert paths(ORDER, text) == ["$.dosageInstruction[0].doseAndRate[0].doseQuantity.value"]
+
+
+@pytest.mark.parametrize(
+    "dosage", [[{"route": "IV"}] * MAX_VALUES, json.dumps([{"route": "IV"}] * MAX_VALUES), [0] * MAX_VALUES]
+)
+def test_a_call_of_very_many_values_is_refused_before_it_is_validated(dosage: object) -> None:
+    faults = decode(ORDER, order(dosageInstruction=dosage)).faults
+    assert len(faults) == 1
+    # A string that holds too much is not opened, and so no list.
+    assert ("not a list" if isinstance(dosage, str) else "too large") in faults[0].message
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 
+from tests.fhir.client import run_client
 from tests.fhir.suite.case import Case, full_ids
 from tests.fhir.suite.cases import CASES
-from tests.fhir.suite.chart import IN_ORDER, RESOURCES
+from tests.fhir.suite.chart import IN_ORDER
 from tests.fhir.targets import Found, InProcess, OverHttp, Target
 from wardround_server.backends.embedded import EmbeddedBackend
-from wardround_server.chart.writer import ChartWriter
 
 pytestmark = pytest.mark.anyio
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
@@ -41,19 +41,21 @@ async def ask(target: Target, case: Case) -> Found:
     )
 
 
-@pytest.fixture(scope="module")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBackend]:
-    path = tmp_path_factory.mktemp("suite") / "suite.db"
-    with ChartWriter(path) as writer:
-        writer.put_all(RESOURCES)
-    opened = EmbeddedBackend.open(path)
-    yield opened
-    opened.chart.close()
+@every_case
+async def test_the_chart_in_process(case: Case, suite_backend: EmbeddedBackend) -> None:
+    check(case, await ask(InProcess(suite_backend), case), case.expect)
 
 
 @every_case
-async def test_the_chart_in_process(case: Case, backend: EmbeddedBackend) -> None:
-    check(case, await ask(InProcess(backend), case), case.expect)
+async def test_the_chart_over_http(case: Case, suite_url: str) -> None:
+    async with httpx.AsyncClient() as client:
+        check(case, await ask(OverHttp(suite_url, client), case), case.expect)
+
+
+@pytest.mark.clients
+def test_the_chart_through_a_fhir_client_that_others_wrote(suite_url: str) -> None:
+    for case, found in zip(CASES, run_client(suite_url, CASES), strict=True):
+        check(case, found, case.expect)
 
 
 def test_the_suite_has_no_search_twice_and_covers_every_type() -> None:

@@ -207,31 +207,33 @@ function Expected({ line }: { line: DiffLine }) {
 export function Failures({ failures }: { failures: readonly FailureNote[] }) {
   if (failures.length === 0) return <p class="soft">Neither rule set objects to anything.</p>;
   return (
-    <div class="scroll" role="region" aria-label="Failures" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
+    <div class="scroll cards" role="region" aria-label="Failures" tabIndex={0}>
+      <table role="table">
+        <thead role="rowgroup">
+          <tr role="row">
             {["rules", "failure", "at", "expected", "got"].map((title) => (
-              <th scope="col" class="left" key={title}>
+              <th scope="col" role="columnheader" class="left" key={title}>
                 {title}
               </th>
             ))}
           </tr>
         </thead>
-        <tbody>
+        <tbody role="rowgroup">
           {failures.map((failure, index) => (
-            <tr key={index}>
-              <td class="left">{failure.rules}</td>
-              <td class="left">
+            <tr role="row" key={index}>
+              <td role="cell" class="left" data-title="rules">
+                {failure.rules}
+              </td>
+              <td role="cell" class="left" data-title="failure">
                 <code class="code">{failure.code}</code> {failure.note && <small>a note: does not fail</small>}
               </td>
-              <td class="left wrap">
+              <td role="cell" class="left wrap" data-title="at">
                 <code>{failure.path}</code>
               </td>
-              <td class="left wrap">
+              <td role="cell" class="left wrap" data-title="expected">
                 <code>{pretty(failure.expected)}</code>
               </td>
-              <td class="left wrap">
+              <td role="cell" class="left wrap" data-title="got">
                 <code>{pretty(failure.got)}</code>
               </td>
             </tr>

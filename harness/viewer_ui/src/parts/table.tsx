@@ -36,28 +36,29 @@ interface Props<Row> {
   empty: string;
 }
 
+// On a narrow screen rows become cards (style.css); the roles keep it a table for a screen reader.
 export function DataTable<Row>({ label, rows, columns, sort, onSort, rowKey, rowClass, empty }: Props<Row>) {
   return (
-    <div class="scroll" role="region" aria-label={label} tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
+    <div class="scroll cards" role="region" aria-label={label} tabIndex={0}>
+      <table role="table">
+        <thead role="rowgroup">
+          <tr role="row">
             {columns.map((column) => (
               <SortHead key={column.key} column={column} sort={sort} onSort={onSort} />
             ))}
           </tr>
         </thead>
-        <tbody>
+        <tbody role="rowgroup">
           {sorted(rows, columns, sort).map((row) => (
-            <tr key={rowKey(row)} class={rowClass?.(row) ?? ""}>
+            <tr role="row" key={rowKey(row)} class={rowClass?.(row) ?? ""}>
               {columns.map((column) =>
                 column.head ? (
-                  <th scope="row" key={column.key}>
+                  <th scope="row" role="rowheader" key={column.key}>
                     {column.cell(row)}
                   </th>
                 ) : (
-                  <td key={column.key} class={column.left ? "left" : ""}>
-                    {column.cell(row)}
+                  <td role="cell" key={column.key} class={column.left ? "left" : ""} data-title={column.title}>
+                    <span class="value">{column.cell(row)}</span>
                   </td>
                 ),
               )}
@@ -75,7 +76,7 @@ function SortHead<Row>({ column, sort, onSort }: { column: Column<Row>; sort: st
   const down = sort === "-" + column.key;
   const aria = up ? "ascending" : down ? "descending" : "none";
   return (
-    <th scope="col" aria-sort={aria} class={column.left || column.head ? "left" : ""}>
+    <th scope="col" role="columnheader" aria-sort={aria} class={column.left || column.head ? "left" : ""}>
       <button type="button" class="sort" onClick={() => onSort(up ? "-" + column.key : column.key)}>
         {column.title}
         <span aria-hidden="true" class="arrow">

@@ -12,7 +12,7 @@ import argparse
 import gzip
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,14 +86,14 @@ def read_path(path: Path) -> Iterator[Item]:
 
 
 def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    batch: list[Item] = []
+    """Batches of one type each: HAPI finds ids of one type by index, of several by a scan."""
+    batches: defaultdict[str, list[Item]] = defaultdict(list)
     for item in items:
+        batch = batches[item.kind]
         batch.append(item)
         if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+            yield batches.pop(item.kind)
+    yield from batches.values()
 
 
 async def load(

@@ -94,7 +94,7 @@ def running(folder: Path) -> int | None:
     return pid if MAIN_CLASS in shown.stdout and str(folder) in shown.stdout else None
 
 
-def start(folder: Path, *, port: int, data: Path | None, heap: str, patience: float) -> str:
+def start(folder: Path, *, port: int, data: Path | None, bulk: bool, heap: str, patience: float) -> str:
     """Start the server and give its base URL once it answers."""
     if running(folder) is not None:
         return base_url(folder)
@@ -115,6 +115,7 @@ def start(folder: Path, *, port: int, data: Path | None, heap: str, patience: fl
         "-Duser.timezone=UTC",
         "-Dfile.encoding=UTF-8",
         f"-Dwardround.database={database}",
+        f"-Dwardround.bulk={str(bulk).lower()}",
         "-cp",
         classpath,
         MAIN_CLASS,
@@ -181,6 +182,9 @@ def main() -> int:
     parser.add_argument("--run", type=Path, default=TARGET / "run", help="folder for pid, log and address")
     parser.add_argument("--port", type=int, default=0, help="default: any free one")
     parser.add_argument("--data", type=Path, help="folder of the database; default: in memory")
+    parser.add_argument(
+        "--bulk", action="store_true", help="for the benchmark: loads faster, has no :missing"
+    )
     parser.add_argument("--heap", default="1500m", help="the largest Java heap (default %(default)s)")
     parser.add_argument(
         "--wait", type=float, default=240.0, help="seconds to wait for it (default %(default)s)"
@@ -197,7 +201,15 @@ def main() -> int:
                 raise Trouble("no HAPI server is running here; start one with serve.py start")
             print(base_url(folder))
         else:
-            print(start(folder, port=asked.port, data=asked.data, heap=asked.heap, patience=asked.wait))
+            url = start(
+                folder,
+                port=asked.port,
+                data=asked.data,
+                bulk=asked.bulk,
+                heap=asked.heap,
+                patience=asked.wait,
+            )
+            print(url)
     except (Trouble, urllib.error.URLError) as error:
         print(f"serve.py: {error}", file=sys.stderr)
         return 1

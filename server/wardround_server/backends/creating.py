@@ -47,7 +47,7 @@ async def create_once(
     if not isinstance(resource_type, str) or not RESOURCE_TYPE.match(resource_type):
         raise ChartError("create: the resource has no resourceType")
     what = f"create of {resource_type}"
-    key_hash = hashlib.sha256(idempotency_key.encode()).hexdigest()
+    key_hash = hashlib.sha256(idempotency_key.encode("utf-8", "surrogatepass")).hexdigest()
     headers = {"Prefer": "return=representation"}
     if conditional:
         resource = with_identifier(resource, key_hash)

@@ -15,14 +15,13 @@ import anyio
 from fastapi import Depends, FastAPI, Response
 from fastapi.responses import JSONResponse
 from mcp.server.transport_security import RequestBodyLimitMiddleware
-from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from wardround_schemas.errors import ChartError, UserError
 
 from .http_control import TokenGuard, build_control_router
 from .http_guard import Guard, HostPolicy
-from .http_mcp import Build, McpGate, elsewhere
+from .http_mcp import Build, McpGate, McpPaths
 from .mcp import build_mcp_server
 from .service import Service
 from .sessions import DEFAULT_NAME
@@ -62,11 +61,9 @@ def build_app(service: Service, *, build: Build = build_mcp_server) -> ASGIApp:
     app.include_router(build_control_router(service, guard))
     _add_health(app, service, metrics, guard)
     _add_chart(app, service, guard)
-    home = gate.endpoint(DEFAULT_NAME) if settings.on_loopback else elsewhere()
-    app.router.routes.append(Route("/mcp", endpoint=home))
-    app.router.routes.append(Route("/mcp/{session}", endpoint=gate.endpoint()))
+    home = DEFAULT_NAME if settings.on_loopback else None
     limited = RequestBodyLimitMiddleware(app, settings.max_body_bytes)
-    return Guard(limited, HostPolicy.of(settings), metrics.request)
+    return Guard(McpPaths(gate, home, limited), HostPolicy.of(settings), metrics.request)
 
 
 def build_agent_app(service: Service, *, build: Build = build_mcp_server) -> ASGIApp:
@@ -74,8 +71,8 @@ def build_agent_app(service: Service, *, build: Build = build_mcp_server) -> ASG
     sessions, limit = service.sessions, service.settings.max_body_bytes
     gate = McpGate(sessions, sessions.get, max_body_bytes=limit, build=build)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lambda _: gate.run())
-    app.router.routes.append(Route("/mcp/{session}", endpoint=gate.endpoint()))
-    return Guard(RequestBodyLimitMiddleware(app, limit), HostPolicy.of(service.settings))
+    rest = RequestBodyLimitMiddleware(app, limit)
+    return Guard(McpPaths(gate, None, rest), HostPolicy.of(service.settings))
 
 
 @asynccontextmanager

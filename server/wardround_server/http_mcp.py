@@ -68,10 +68,6 @@ class McpGate:
                 self._tasks = None
                 tasks.cancel_scope.cancel()
 
-    def endpoint(self, fixed: str | None = None) -> ASGIApp:
-        """The ASGI application of a route: for the session `fixed`, or the one that the path names."""
-        return _Endpoint(self, fixed)
-
     async def serve(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request to the session of this name."""
         try:
@@ -112,24 +108,33 @@ class McpGate:
             hosted.stop.set()
 
 
-class _Endpoint:
-    """A route's ASGI application; a class, so that Starlette takes it for one."""
+class McpPaths:
+    """Sends `/mcp` and `/mcp/{session}` to the gate and every other path to the rest of the application.
 
-    def __init__(self, gate: McpGate, fixed: str | None) -> None:
+    MCP requests are the many small ones: they go past the router of the rest and its middleware.
+    `home` is the session that `/mcp` stands for, None where a session must be named.
+    """
+
+    def __init__(self, gate: McpGate, home: str | None, rest: ASGIApp) -> None:
         self._gate = gate
-        self._fixed = fixed
+        self._home = home
+        self._rest = rest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name = self._fixed if self._fixed is not None else str(scope["path_params"]["session"])
-        await self._gate.serve(name, scope, receive, send)
+        """Serve one connection."""
+        path: str = scope.get("path", "") if scope["type"] == "http" else ""
+        if path in ("/mcp", "/mcp/"):
+            if self._home is None:
+                await _error(404, "name a session: /mcp/{session}")(scope, receive, send)
+            else:
+                await self._gate.serve(self._home, scope, receive, send)
+        elif path.startswith("/mcp/"):
+            await self._gate.serve(path.removeprefix("/mcp/"), scope, receive, send)
+        else:
+            await self._rest(scope, receive, send)
 
 
 def _error(status: int, message: str) -> ASGIApp:
     """A JSON-RPC error as HTTP answer: clients of every revision show its message."""
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": message}}
     return JSONResponse(body, status_code=status)
-
-
-def elsewhere() -> ASGIApp:
-    """The answer at `/mcp` where the session must be named."""
-    return _error(404, "name a session: /mcp/{session}; POST /sessions makes one")

@@ -44,6 +44,8 @@ def serve_http(settings: ServerSettings) -> int:
 
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket. Raises UserError, in one line, for a busy port or an address that is not ours."""
+    if not 0 <= port <= 65535:
+        raise UserError(f"--port {port} is no port", mend="give 0 to 65535; 0 is any free one")
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError, OverflowError) as error:

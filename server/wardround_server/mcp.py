@@ -105,6 +105,7 @@ class _Face:
         self.prompts = Prompts(session, codes, specs)
         session.watch(self.resources.touched)
         self._asker = Asker()
+        self._creates = {n for f in session.functions() if f.kind == "create" for n in (f.name, f.tool_name)}
         self._tools = types.ListToolsResult(tools=[_tool(session, f) for f in session.functions()])
 
     async def list_tools(
@@ -120,7 +121,7 @@ class _Face:
         odd = _odd_arguments.get()
         arguments: Any = params.arguments if odd is _NOTHING else odd
         ask = self._asker.ask_for(ctx, params) if self._session.writes == "confirm" else None
-        key = self._key(ctx, params, arguments)
+        key = self._key(ctx, params, arguments) if params.name in self._creates else None
         try:
             result = await self._session.call(params.name, arguments, key=key, ask=ask)
         except AskLater as later:

@@ -14,7 +14,7 @@ import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
+from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated, ServerEvent
 from mcp.shared.exceptions import MCPError
 
 from . import plainjson
@@ -81,11 +81,34 @@ _TEMPLATES = (
 )
 
 
+class _Bus(InMemorySubscriptionBus):
+    """The SDK's bus, which can say whether anyone listens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listeners = 0
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        """Add a listener; what comes back removes it, once."""
+        stop = super().subscribe(listener)
+        self.listeners += 1
+        left = False
+
+        def leave() -> None:
+            nonlocal left
+            stop()
+            if not left:
+                left = True
+                self.listeners -= 1
+
+        return leave
+
+
 class Resources:
     """The resources of one session, and who is told when they change."""
 
     def __init__(self, session: Session, codes: CodeList) -> None:
-        self.bus = InMemorySubscriptionBus()
+        self.bus = _Bus()
         self._session = session
         self._codes = codes
         self._subscribers: dict[tuple[str, str], ServerSession] = {}
@@ -134,6 +157,8 @@ class Resources:
 
         Changes that come together are told once.
         """
+        if not self._subscribers and not self.bus.listeners:
+            return
         self._changed.add(CALLS if what == "calls" else CAPTURES)
         if what == "captures" and self._session.captures:
             self._changed.add(f"{CAPTURES}/{self._session.captures[-1].seq}")

@@ -2,19 +2,22 @@
 
 The form changes only what has one meaning: a route given as text becomes a CodeableConcept, a single
 note a list, a time without a zone UTC, an absolute reference under the own base a relative one;
-elements that hold nothing are left out. Everything else is kept, right or wrong. What was sent is
-never altered: the form is a copy.
+elements that hold nothing are left out, but for those that the function needs: an order of nothing is
+not to pass for a valid one. Everything else is kept, right or wrong. What was sent is never altered:
+the form is a copy.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
 from typing import Any
 
 from .dates import completed_instant
 from .faults import MAX_FAULTS, make_fault, quoted
+from .loading import load_functions
 from .model import Fault
 from .r4 import PRIMITIVES, RESOURCE_TYPES, Element, TypeDefinition, definitions
 
@@ -35,7 +38,16 @@ def canonical_resource(
     """
     base = base_url.rstrip("/") + "/" if base_url else None
     formed = _formed(resource, resource_type if resource_type in definitions() else None, base, 0)
+    needed = _needed(resource_type)
+    formed |= {name: value for name, value in resource.items() if name in needed and _is_void(value)}
     return formed if "resourceType" in formed else {"resourceType": resource_type, **formed}
+
+
+@cache
+def _needed(resource_type: str) -> frozenset[str]:
+    """The elements that the function which makes this type needs."""
+    creates = (f for f in load_functions() if f.kind == "create" and f.resource_type == resource_type)
+    return frozenset(name for function in creates for name in function.input_schema["required"])
 
 
 def _formed(value: Any, kind: str | None, base: str | None, depth: int) -> Any:

@@ -60,8 +60,8 @@ _CANONICAL = """## The canonical form
 What a create call carries is kept exactly as sent. Beside it stands its canonical R4 form, the only one
 that is ever forwarded: route text becomes a CodeableConcept, one note a list, a time of day gets the seconds
 and the zone (UTC) that it lacks, an absolute reference under the own base becomes relative, empty elements
-are left out. Everything else stays as it is, right or wrong. A bare id is not turned into a reference to a
-patient: R4 servers refuse it, and whose order it is must not be guessed.
+are left out unless the function needs them. Everything else stays as it is, right or wrong. A bare id is not
+turned into a reference to a patient: R4 servers refuse it, and whose order it is must not be guessed.
 """
 
 _RESULTS = """## Results

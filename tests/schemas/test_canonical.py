@@ -134,15 +134,32 @@ def test_an_own_absolute_reference_becomes_relative_and_any_other_stays() -> Non
 
 
 def test_what_holds_nothing_is_left_out_at_every_depth() -> None:
-    sent = {
+    sent: dict[str, Any] = {
         "code": {"coding": [{"code": "x", "display": None}], "text": ""},
         "note": [],
-        "subject": {"identifier": {}},
+        "bodySite": None,
     }
     assert canonical_resource("ServiceRequest", sent) == {
         "resourceType": "ServiceRequest",
         "code": {"coding": [{"code": "x"}]},
     }
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "name", "void"),
+    [
+        ("Observation", "valueString", ""),
+        ("ServiceRequest", "code", {}),
+        ("MedicationRequest", "dosageInstruction", []),
+    ],
+)
+def test_what_the_function_needs_is_never_left_out_so_that_nothing_is_not_ordered(
+    resource_type: str, name: str, void: object
+) -> None:
+    for value in (void, None):
+        formed = canonical_resource(resource_type, example(resource_type, **{name: value}))
+        assert formed[name] == value
+        assert [fault.path for fault in validate_r4(resource_type, formed)] == [f"$.{name}"]
 
 
 def test_a_missing_type_is_set_and_a_wrong_one_kept() -> None:

@@ -185,7 +185,7 @@ def test_count_may_be_written_as_digits_and_keeps_its_bounds() -> None:
         "_count",
         "50",
     )
-    for wrong in (0, -1, 10_001, "0", "10001", "many", 1.5, True):
+    for wrong in (0, -1, 5001, "0", "5001", "many", 1.5, True):
         assert paths(found, {"patient": "S1", "_count": wrong}) == ["$._count"]
 
 

@@ -153,7 +153,9 @@ class OverlayReader:
     async def _chained(self, item: _Captured, criterion: Criterion, now: int) -> frozenset[str]:
         """Which of the resources that a captured one refers to answer the chained parameter."""
         held = item.values.get(criterion.param.stored_as, ())
-        wanted = {ref.id for ref in held if isinstance(ref, Reference) and ref.type == criterion.target}
+        wanted = {ref.id for ref in held if isinstance(ref, Reference) and ref.type == criterion.target} - {
+            ""
+        }
         if not wanted or criterion.chained is None:
             return frozenset()
         inner = criterion.chained
@@ -263,7 +265,7 @@ def _targets(request: Request, items: Sequence[_Captured]) -> Iterator[Reference
         names = everything if include.param == "*" else [params[include.param].stored_as]
         for item in items:
             for ref in (ref for name in names for ref in item.values.get(name, ())):
-                if isinstance(ref, Reference) and ref.type and include.target in ("", ref.type):
+                if isinstance(ref, Reference) and ref.id and include.target in ("", ref.type):
                     yield ref
 
 

@@ -64,6 +64,10 @@ class EmbeddedBackend:
 
     async def next_page(self, url: str) -> SearchPage:
         """The page of a next link that this chart gave; any other url is refused."""
+        return self.follow(url)
+
+    def follow(self, url: str) -> SearchPage:
+        """The same as `next_page`, for callers that are not asynchronous."""
         parts = urlsplit(url)
         base = urlsplit(self.base_url)
         path = parts.path

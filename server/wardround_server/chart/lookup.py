@@ -84,19 +84,11 @@ class ChartLookup:
         return self._keys(f"SELECT DISTINCT set_key FROM token WHERE {' AND '.join(where)}", values)  # noqa: S608
 
     def _find_reference(self, query: ReferenceQuery) -> tuple[int, ...]:
-        if query.url:
-            return self._keys(
-                "SELECT DISTINCT set_key FROM reference WHERE url = ? AND url <> ''", [query.url]
-            )
-        if not query.types:
-            return self._keys(
-                "SELECT DISTINCT set_key FROM reference WHERE id = ? AND type <> ''", [query.id]
-            )
-        marks = ",".join("?" * len(query.types))
-        return self._keys(
-            f"SELECT DISTINCT set_key FROM reference WHERE id = ? AND type IN ({marks})",  # noqa: S608
-            [query.id, *query.types],
-        )
+        where, values = ("url = ? AND url <> ''", [query.url]) if query.url else ("id = ?", [query.id])
+        if query.types:
+            where += f" AND type IN ({','.join('?' * len(query.types))})"
+            values.extend(query.types)
+        return self._keys(f"SELECT DISTINCT set_key FROM reference WHERE {where}", values)  # noqa: S608
 
     def _find_text(self, text: str) -> tuple[int, ...]:
         found: set[int] = set()

@@ -27,9 +27,9 @@ def token_matches(query: TokenQuery, token: Token) -> bool:
 
 def reference_matches(query: ReferenceQuery, reference: Reference) -> bool:
     """A target by url or by id; a reference's type counts where the search names one."""
-    if query.url:
-        return reference.url == query.url
-    return reference.id == query.id and (not query.types or reference.type in query.types)
+    if query.types and reference.type not in query.types:
+        return False
+    return reference.url == query.url if query.url else reference.id == query.id
 
 
 def quantity_matches(query: QuantityQuery, quantity: Quantity) -> bool:

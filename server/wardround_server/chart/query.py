@@ -257,7 +257,7 @@ def _reference(param: SearchParam, types: tuple[str, ...], value: str, base_url:
     if _PLAIN_ID.fullmatch(value):
         return ReferenceQuery(types, value)
     target = split_reference(value)
-    if target.type:
+    if target.id:
         # A type that the parameter can't name matches nothing; that is not an error in HAPI either.
         wanted = (target.type,) if not types or target.type in types else ("",)
         return ReferenceQuery(wanted, target.id)
@@ -265,7 +265,7 @@ def _reference(param: SearchParam, types: tuple[str, ...], value: str, base_url:
         raise SearchFault(
             f"{param.name}: {value[:60]!r} is not an id, Type/id or an absolute url", code="value"
         )
-    return ReferenceQuery((), "", value)
+    return ReferenceQuery(types, "", value)
 
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d{1,3})?", re.ASCII)

@@ -170,7 +170,7 @@ class ChartSearch:
             for name in names:
                 # The numbers of the page's rows come from this chart, not from the caller.
                 statement = (
-                    "SELECT DISTINCT f.type, f.id FROM reference f WHERE f.type <> '' AND f.set_key IN "  # noqa: S608
+                    "SELECT DISTINCT f.type, f.id FROM reference f WHERE f.id <> '' AND f.set_key IN "  # noqa: S608
                     f"(SELECT {column(name)} FROM {request.resource_type.lower()} WHERE seq IN ({seqs})) "
                     "ORDER BY f.type, f.id"
                 )

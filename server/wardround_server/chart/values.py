@@ -10,6 +10,7 @@ documentation where R4 leaves room (contact points, parts of an address).
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ class Token(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """A reference: either `type` and `id` on this server, or only `url` as written.
+    """A reference: `type` and `id` on this server, or else `url` as written and the `type` that it names.
 
     `identifier` holds the `system` and `value` of a logical reference, for `:identifier`.
     """
@@ -238,13 +239,17 @@ def read_canonical(value: Any, out: list[Any]) -> None:
     out.append(Reference("", "", _as_text(value)))
 
 
+_LOCAL = re.compile(r"([A-Z][A-Za-z]*)/([^/]+)(?:/_history/[^/]+)?")
+_ABSOLUTE = re.compile(r"https?://.*/([A-Z][A-Za-z]*)/[^/]+(?:/_history/[^/]+)?", re.DOTALL)
+
+
 def split_reference(target: str) -> Reference:
-    """`Patient/S1` or `Patient/S1/_history/2` as type and id; anything else as a url."""
-    parts = target.split("/")
-    versioned = len(parts) == 4 and parts[2] == "_history"
-    if (len(parts) == 2 or versioned) and parts[0][:1].isupper() and parts[0].isalpha() and parts[1]:
-        return Reference(parts[0], parts[1])
-    return Reference("", "", target)
+    """`Patient/S1` or `Patient/S1/_history/2` as type and id; else as a url, with the type it names."""
+    local = _LOCAL.fullmatch(target)
+    if local is not None:
+        return Reference(local[1], local[2])
+    absolute = _ABSOLUTE.fullmatch(target)
+    return Reference(absolute[1] if absolute else "", "", target)
 
 
 def read_quantity(value: Any, out: list[Any]) -> None:

@@ -183,6 +183,12 @@ TARGETS = [
     observation(
         "subject=https://other.example/fhir/Patient/cx-p1", "o18", "an absolute reference as written"
     ),
+    observation(
+        "patient=https://other.example/fhir/Patient/cx-p1", "o18", "an absolute reference names its type"
+    ),
+    observation(
+        "patient:missing=true&_id=cx-o17,cx-o18,cx-o1", "o17", "an absolute reference names its type"
+    ),
     observation("subject=Group/cx-g1", "o17", "subject may be a group"),
     observation("subject:Group=cx-g1", "o17", "the type as modifier"),
     observation("patient=cx-g1", "", "patient is the subject, where it is a Patient"),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import orjson
 import pytest
@@ -14,8 +17,13 @@ from tests.server.cohort_data import small_cohort
 from wardround_schemas.errors import UserError
 from wardround_server.chart import build
 from wardround_server.chart.build import build_chart, cache_folder, embedded_chart_name, ensure_embedded_chart
+from wardround_server.chart.cohort import make_frames
+from wardround_server.chart.params import SEARCHED_TYPES
+from wardround_server.chart.schema import columns_of, layout
 from wardround_server.chart.store import Chart
+from wardround_server.chart.writer import ChartWriter, digest_of, train_dictionary
 
+TEXT_COLUMNS = {"text": "param, folded, exact", "span": "param, low, high, off, off2"}
 SMALL_CHECKSUM = "0c6d07b7f654311ff744b8c8e78c88318b842817be7fd81e40a264829bef57c2"
 
 
@@ -36,28 +44,58 @@ def no_cache(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("WARDROUND_CACHE_DIR", str(blocker / "cache"))
 
 
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the first patients, where a test is about files and not about what is in them."""
+    monkeypatch.setattr(build, "make_frames", lambda seed: make_frames(seed)[:12])
+
+
+class Built(NamedTuple):
+    """The small chart, built once for this module, and what the building told."""
+
+    path: Path
+    counts: dict[str, int]
+    steps: list[tuple[int, int]]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    path, steps = tmp_path_factory.mktemp("built") / "small.db", list[tuple[int, int]]()
+    counts = build_chart(path, progress=lambda done, total: steps.append((done, total)))
+    return Built(path, counts, steps)
+
+
 def is_whole(path: Path) -> bool:
+    """Whether a chart can be read to its end and holds what its checksum says."""
     with Chart(path) as chart:
-        return chart.checksum == SMALL_CHECKSUM
+        total = 0
+        for kind, name, body in chart.fetch(
+            "SELECT t.name, r.id, r.body FROM resource r JOIN resource_type t ON t.key = r.type"
+        ):
+            total += digest_of(kind, name, chart.body(body))
+        return chart.checksum == f"{total % 2**256:064x}" and chart.counts.get("Patient", 0) > 1
 
 
-def test_the_small_chart_has_the_pinned_checksum(tmp_path: Path) -> None:
-    counts = build_chart(tmp_path / "a.db")
-    with Chart(tmp_path / "a.db") as chart:
+def test_the_small_chart_has_the_pinned_checksum(built: Built) -> None:
+    with Chart(built.path) as chart:
         assert chart.checksum == SMALL_CHECKSUM
-        assert chart.counts == counts
+        assert chart.counts == built.counts
         assert chart.meta["synthetic"] == 1
         assert chart.meta["scale"] == "small"
-    assert sum(counts.values()) == len(small_cohort())
+    assert sum(built.counts.values()) == len(small_cohort())
+    assert is_whole(built.path)
 
 
-def test_the_chart_gives_back_the_cohorts_bytes(tmp_path: Path) -> None:
-    build_chart(tmp_path / "a.db")
-    with Chart(tmp_path / "a.db") as chart:
+def test_the_chart_gives_back_the_cohorts_bytes(built: Built) -> None:
+    with Chart(built.path) as chart:
         for resource in small_cohort()[::97]:
             stored = chart.read(resource["resourceType"], resource["id"])
             assert stored is not None
             assert orjson.loads(stored) == resource
+
+
+def test_progress_counts_the_patients(built: Built) -> None:
+    assert built.steps == [(done, 100) for done in range(1, 101)]
 
 
 def test_another_seed_gives_another_chart(tmp_path: Path) -> None:
@@ -67,15 +105,10 @@ def test_another_seed_gives_another_chart(tmp_path: Path) -> None:
         assert chart.meta["seed"] == 7
 
 
-def test_progress_counts_the_patients(tmp_path: Path) -> None:
-    steps: list[tuple[int, int]] = []
-    build_chart(tmp_path / "a.db", progress=lambda done, total: steps.append((done, total)))
-    assert steps == [(done, 100) for done in range(1, 101)]
-
-
+@pytest.mark.usefixtures("few")
 def test_an_interrupted_build_leaves_the_older_chart_and_nothing_else(tmp_path: Path) -> None:
     def interrupt(done: int, total: int) -> None:
-        if done == 50:
+        if done == 6:
             raise KeyboardInterrupt
 
     path = tmp_path / "a.db"
@@ -87,11 +120,101 @@ def test_an_interrupted_build_leaves_the_older_chart_and_nothing_else(tmp_path: 
     assert [item.name for item in tmp_path.iterdir()] == ["a.db"]
 
 
+def contents(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """All that a search can see in a chart: every row, its sets of values written out, by resource."""
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    with Chart(path) as chart:
+        names = {seq: (kind, name) for seq, kind, name in chart.fetch("SELECT seq, type, id FROM resource")}
+        sets: dict[str, dict[int, tuple[Any, ...]]] = {}
+        for table in ("token", "reference"):
+            rows: dict[int, list[Any]] = {}
+            for key, *values in chart.fetch(f"SELECT * FROM {table} ORDER BY rowid"):
+                rows.setdefault(key, []).append(tuple(values))
+            sets[table] = {key: tuple(values) for key, values in rows.items()}
+        for resource_type in SEARCHED_TYPES:
+            shape = layout(resource_type)
+            tables = {
+                columns[-1]: "reference" if param.kind == "reference" else "token"
+                for param in shape.params.values()
+                if (columns := columns_of(param)) and param.kind != "date"
+            }
+            found[resource_type] = [
+                (
+                    names[seq],
+                    *(
+                        sets[tables[column]].get(value) if column in tables else value
+                        for column, value in zip(shape.columns, values, strict=True)
+                    ),
+                )
+                for seq, *values in chart.fetch(f"SELECT * FROM {shape.table} ORDER BY seq")
+            ]
+        for table in ("text", "span"):
+            found[table] = sorted(
+                (*values, names[seq])
+                for seq, *values in chart.fetch(f"SELECT seq, {TEXT_COLUMNS[table]} FROM {table}")
+            )
+        found["type"] = sorted(chart.fetch("SELECT key, name FROM resource_type"))
+    return found
+
+
+def test_two_processes_make_the_chart_that_one_makes(built: Built, tmp_path: Path) -> None:
+    two = tmp_path / "two.db"
+    steps: list[int] = []
+    counts = build_chart(two, processes=2, progress=lambda done, _: steps.append(done))
+    assert counts == built.counts
+    assert is_whole(two)
+    found = contents(two)
+    assert sum(map(len, found.values())) > 10_000
+    assert found == contents(built.path)
+    assert steps == sorted(set(steps))
+    assert steps[-1] == 100
+    assert [item.name for item in tmp_path.iterdir()] == ["two.db"]
+    with Chart(two) as chart, Chart(built.path) as other:
+        assert chart.checksum == other.checksum
+
+
+@pytest.mark.usefixtures("few")
+def test_a_helper_that_cannot_run_costs_time_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("false") or "false")
+    build_chart(tmp_path / "a.db", processes=2)
+    assert is_whole(tmp_path / "a.db")
+    assert [item.name for item in tmp_path.iterdir()] == ["a.db"]
+
+
+def test_an_interrupt_ends_the_helper_too_and_leaves_nothing(tmp_path: Path) -> None:
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_chart(tmp_path / "a.db", processes=2, progress=interrupt)
+    assert not list(tmp_path.iterdir())
+
+
+def test_parts_that_share_a_resource_are_refused(tmp_path: Path) -> None:
+    part = tmp_path / "part.db"
+    patient = {"resourceType": "Patient", "id": "P1"}
+    dictionary = train_dictionary([orjson.dumps({**patient, "id": f"P{n}"}) * 9 for n in range(300)])
+    with ChartWriter(part, dictionary=dictionary) as writer:
+        writer.put(patient)
+
+    def join() -> None:
+        with ChartWriter(tmp_path / "a.db", dictionary=dictionary) as writer:
+            writer.put(patient)
+            writer.absorb(part)
+
+    with pytest.raises(sqlite3.IntegrityError):
+        join()
+    assert [item.name for item in tmp_path.iterdir()] == ["part.db"]
+
+
 def test_a_folder_that_does_not_exist_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="can't write a chart"):
         build_chart(tmp_path / "missing" / "a.db")
 
 
+@pytest.mark.usefixtures("few")
 def test_the_embedded_chart_is_built_once_and_kept(cache: Path) -> None:
     path = ensure_embedded_chart()
     assert path == cache / embedded_chart_name()
@@ -104,6 +227,7 @@ def test_the_embedded_chart_is_built_once_and_kept(cache: Path) -> None:
     assert [item.name for item in cache.iterdir()] == [path.name]
 
 
+@pytest.mark.usefixtures("few")
 def test_a_damaged_embedded_chart_is_built_anew(cache: Path) -> None:
     path = ensure_embedded_chart()
     content = path.read_bytes()
@@ -114,7 +238,7 @@ def test_a_damaged_embedded_chart_is_built_anew(cache: Path) -> None:
         assert is_whole(path)
 
 
-@pytest.mark.usefixtures("no_cache")
+@pytest.mark.usefixtures("no_cache", "few")
 def test_a_cache_that_cannot_be_written_is_gone_round(tmp_path: Path) -> None:
     path = ensure_embedded_chart()
     assert path.is_relative_to(tmp_path / "tmp")
@@ -123,7 +247,7 @@ def test_a_cache_that_cannot_be_written_is_gone_round(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders that all users share are POSIX's")
-@pytest.mark.usefixtures("no_cache")
+@pytest.mark.usefixtures("no_cache", "few")
 def test_a_temporary_folder_that_others_could_have_prepared_is_not_trusted(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

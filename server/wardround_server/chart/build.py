@@ -8,11 +8,12 @@ import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from wardround_schemas.errors import ChartError, UserError
 
-from .cohort import COHORT_VERSION, DEFAULT_SEED, PAPER_COUNTS, PATIENTS, Scale, make_frames, patient_records
+from .cohort import COHORT_VERSION, DEFAULT_SEED, PATIENTS, Scale, make_frames
+from .halves import sample_dictionary, start_helper, write_patients
 from .schema import FORMAT
 from .store import Chart
 from .writer import ChartWriter
@@ -29,24 +30,59 @@ def build_chart(
     scale: Scale = "small",
     seed: int = DEFAULT_SEED,
     progress: Progress | None = None,
+    processes: Literal[1, 2] | None = None,
 ) -> dict[str, int]:
     """Write the synthetic chart to a file: the whole of it, or nothing.
 
     Returns the number of resources by type. `scale` "paper" gives 785,207 records beside the 100
     patients, "small" about 10,000 resources, which are among those of "paper". The same seed gives the
-    same content checksum on any machine. Raises UserError where the file can't be written.
+    same content checksum on any machine, whether made by one process or by two (`processes`; None: two
+    for "paper", where there are two cores). Raises UserError where the file can't be written.
     """
-    counts: dict[str, int] = dict.fromkeys(("Patient", *PAPER_COUNTS), 0)
-    with ChartWriter(path, synthetic=True, name=f"{CHART_NAME} ({scale})", seed=seed) as writer:
+    path = Path(path)
+    frames = make_frames(seed)
+    steps = _Steps(progress)
+    if processes is None:
+        processes = 2 if scale == "paper" and (os.cpu_count() or 1) > 1 else 1
+    dictionary = sample_dictionary(frames, scale) if processes == 2 else None
+    name = f"{CHART_NAME} ({scale})"
+    with ChartWriter(path, synthetic=True, name=name, seed=seed, dictionary=dictionary) as writer:
         writer.meta(scale=scale, cohort_version=COHORT_VERSION)
-        for done, frame in enumerate(make_frames(seed), start=1):
-            for record in patient_records(frame, scale):
-                writer.put(record.encode())
-                # '{"resourceType":"Observation", ...: the type stands at a fixed place.
-                counts[record[17 : record.index('"', 17)]] += 1
-            if progress is not None:
-                progress(done, PATIENTS)
-    return counts
+        rest = frames
+        if dictionary is not None:
+            middle = len(frames) // 2
+            with start_helper(path, scale, seed, middle, dictionary) as helper:
+                for _ in write_patients(writer, frames[:middle], scale):
+                    steps.add(helper.done)
+                rest = frames[middle:]
+                if helper.finished(lambda: steps.show(helper.done)):
+                    writer.absorb(helper.part)
+                    rest = []
+        # All patients where there is no helper; the other half where the helper could not run.
+        for _ in write_patients(writer, rest, scale):
+            steps.add(0)
+    with Chart(path) as chart:
+        return chart.counts
+
+
+class _Steps:
+    """Tells the progress of this process and its helper as one, never backwards."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._own = 0
+        self._told = 0
+        self._progress = progress
+
+    def add(self, helpers: int) -> None:
+        """One more patient is done here; the helper has done so many."""
+        self._own += 1
+        self.show(helpers)
+
+    def show(self, helpers: int) -> None:
+        """Tell what is done where it has become more."""
+        if self._progress is not None and self._own + helpers > self._told:
+            self._told = self._own + helpers
+            self._progress(self._told, PATIENTS)
 
 
 def cache_folder() -> Path:

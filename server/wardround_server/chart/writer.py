@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -17,6 +17,7 @@ import zstandard
 
 from wardround_schemas.errors import UserError
 
+from .absorb import absorb_part
 from .dates import EARLIEST, LATEST
 from .extract import ResourceFault, Values, extract
 from .params import SEARCHED_TYPES
@@ -43,6 +44,12 @@ _CLINICAL_DATES = {
 }
 
 
+def train_dictionary(samples: Sequence[bytes]) -> bytes:
+    """A zstd dictionary from resources like those that a chart will hold."""
+    given: list[bytes | bytearray | memoryview] = list(samples)
+    return zstandard.train_dictionary(DICTIONARY_BYTES, given, level=_LEVEL).as_bytes()
+
+
 def digest_of(resource_type: str, resource_id: str, body: bytes) -> int:
     """The share of one resource in the content checksum: SHA-256 of type, id and bytes, as a number."""
     return int.from_bytes(hashlib.sha256(f"{resource_type}/{resource_id}\0".encode() + body).digest(), "big")
@@ -53,7 +60,8 @@ class ChartWriter:
 
     Until then everything goes to a temporary file beside it (mode 0600); an error, an interrupt or a kill
     leaves an older file of that name as it was. With `extend`, an existing chart is added to: a resource of
-    the same type and id takes the place of the old one.
+    the same type and id takes the place of the old one. With a `dictionary` (see `train_dictionary`) every
+    resource is compressed, however small the chart.
 
     The content checksum is the sum, modulo 2**256, of the SHA-256 of every resource: it depends on the
     resources alone, not on their order, the machine or the file's layout.
@@ -67,6 +75,7 @@ class ChartWriter:
         name: str = "",
         seed: int | None = None,
         extend: bool = False,
+        dictionary: bytes | None = None,
     ) -> None:
         self.path = Path(path)
         self._temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(6)}.partial")
@@ -85,6 +94,7 @@ class ChartWriter:
         self._compressor: zstandard.ZstdCompressor | None = None
         self._decompressor: zstandard.ZstdDecompressor | None = None
         self._database: sqlite3.Connection | None = None
+        self._given_dictionary = dictionary
 
     def __enter__(self) -> Self:
         try:
@@ -107,6 +117,9 @@ class ChartWriter:
                 self._database.executescript(create_tables())
                 self._meta = {"secret": secrets.token_bytes(32)}
                 self._meta.update(self._given)
+                if self._given_dictionary is not None:
+                    self._meta["dictionary"] = self._given_dictionary
+                    self._use_dictionary(self._given_dictionary)
             self._database.execute("BEGIN")
         except BaseException:
             self._discard()
@@ -147,9 +160,7 @@ class ChartWriter:
                 raise ResourceFault("not a JSON object")
         resource_type, resource_id = _identity(resource)
         values = extract(resource_type, resource) if resource_type in SEARCHED_TYPES else {}
-        type_key = self._types.get(resource_type)
-        if type_key is None:
-            type_key = self._types[resource_type] = len(self._types) + 1
+        type_key = self._type_key(resource_type)
         key = (type_key, resource_id)
         seq = self._seqs.get(key)
         outcome: Stored = "added"
@@ -177,6 +188,26 @@ class ChartWriter:
             self.put(resource)
             count += 1
         return count
+
+    def absorb(self, part: Path | str) -> int:
+        """Take in every resource of another chart, a part of this one made beside it; returns how many.
+
+        The part must be compressed with the `dictionary` that both were given, and share no resource
+        with this chart. Nothing can be put afterwards.
+        """
+        self._flush()
+        self._db.execute("COMMIT")
+        came = absorb_part(self._db, str(part), self._next_seq, self._type_key, self._set)
+        self._db.execute("BEGIN")
+        self._next_seq += came.resources
+        self._checksum = (self._checksum + came.checksum) % _MODULUS
+        return came.resources
+
+    def _type_key(self, resource_type: str) -> int:
+        known = self._types.get(resource_type)
+        if known is None:
+            known = self._types[resource_type] = len(self._types) + 1
+        return known
 
     @property
     def _db(self) -> sqlite3.Connection:
@@ -248,10 +279,9 @@ class ChartWriter:
     def _train(self) -> None:
         """Train the dictionary on resources spread evenly over what has come so far."""
         step = max(1, len(self._pending) // _SAMPLES)
-        samples: list[bytes | bytearray | memoryview] = [row[3] for row in self._pending[::step]]
-        trained = zstandard.train_dictionary(DICTIONARY_BYTES, samples, level=_LEVEL)
-        self._meta["dictionary"] = trained.as_bytes()
-        self._use_dictionary(trained.as_bytes())
+        trained = train_dictionary([row[3] for row in self._pending[::step]])
+        self._meta["dictionary"] = trained
+        self._use_dictionary(trained)
 
     def _use_dictionary(self, content: bytes) -> None:
         dictionary = zstandard.ZstdCompressionDict(content, dict_type=zstandard.DICT_TYPE_FULLDICT)
@@ -384,4 +414,4 @@ def _identity(resource: dict[str, Any]) -> tuple[str, str]:
     return resource_type, resource_id
 
 
-__all__ = ["ChartWriter", "ResourceFault", "Stored", "digest_of"]
+__all__ = ["ChartWriter", "ResourceFault", "Stored", "digest_of", "train_dictionary"]

@@ -175,7 +175,9 @@ class Writer:
     def _draft(self, order: Order, key: str | None) -> Capture:
         canonical: dict[str, Any] | None = None
         if isinstance(order.resource, dict) and order.refusal is None:
-            canonical = canonical_resource(order.resource_type, order.resource)
+            canonical = canonical_resource(
+                order.resource_type, order.resource, base_url=self._backend.base_url
+            )
         return Capture(
             at=now_text(),
             session=self._session,

@@ -188,6 +188,19 @@ async def test_a_create_is_on_disk_before_it_is_accepted(tmp_path: Path) -> None
         assert kept.accepted
 
 
+async def test_an_absolute_reference_to_the_own_chart_is_relative_in_the_canonical_form(
+    tmp_path: Path,
+) -> None:
+    reference = f"{BASE}/Patient/S1234567"
+    async with make_service(tmp_path) as service:
+        session = service.sessions.create()
+        assert (await session.call("vital_create", {**VITAL, "subject": {"reference": reference}})).ok
+        capture = session.captures[0]
+        assert capture.resource["subject"] == {"reference": reference}
+        assert capture.canonical is not None
+        assert capture.canonical["subject"] == {"reference": "Patient/S1234567"}
+
+
 async def test_under_evaluation_the_acceptance_says_nothing_of_captures(tmp_path: Path) -> None:
     async with make_service(tmp_path) as service:
         session = service.sessions.create(voice="evaluation")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -103,7 +103,7 @@ class ModelPlayer:
         await run_rounds(play, self.caller, Text(), door, (), budget)
 
 
-async def play_job(job: Job, bench: Bench, keep: Callable[[Line], None]) -> None:
+async def play_job(job: Job, bench: Bench, keep: Callable[[Line], Awaitable[None]]) -> None:
     """Play and judge one job, and `keep` its line.
 
     A line is kept whatever happens, cancellation included, except when the key is refused: then
@@ -119,23 +119,23 @@ async def play_job(job: Job, bench: Bench, keep: Callable[[Line], None]) -> None
         raise
     except CostLimitReached as error:
         play.status, play.error = "interrupted", str(error)
-        keep(_owed_line(job, play, held))
+        await keep(_owed_line(job, play, held))
         raise
     except anyio.get_cancelled_exc_class():
         play.status, play.error = "interrupted", play.error or "stopped before its end"
-        keep(_owed_line(job, play, held))
+        await keep(_owed_line(job, play, held))
         raise
     except ChartError as error:
         play.status, play.error = "chart_error", str(error)
-        keep(_owed_line(job, play, held))
+        await keep(_owed_line(job, play, held))
     except Exception as error:  # a fault of ours is owed, never scored: the run goes on without it
         # The message may quote a chart or a key: it goes to the record, which is private and redacted.
         logger.warning("attempt on %s failed inside the harness: %s", job.task.id, type(error).__name__)
         logger.debug("in full", exc_info=error)
         play.status, play.error = "harness_error", f"{type(error).__name__}: {error}"
-        keep(_owed_line(job, play, held))
+        await keep(_owed_line(job, play, held))
     else:
-        keep(judged_line(job, play, held.effects, reference))
+        await keep(judged_line(job, play, held.effects, reference))
 
 
 @dataclass(slots=True)

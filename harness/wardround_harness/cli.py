@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from wardround_schemas.options import Parser, run_program
 
-COMMANDS = ("cli_run", "cli_tasks", "cli_compare", "cli_schemas")
+COMMANDS = ("cli_run", "cli_tasks", "cli_compare", "cli_preflight", "cli_schemas")
 """Modules of this package, each with `add_commands(subparsers)`; none imports anything heavy to parse."""
 
 

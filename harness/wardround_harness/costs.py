@@ -6,7 +6,7 @@ A price that is not known is None, never 0: a cost that contains one is None too
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -116,13 +116,14 @@ class Purse:
     held: float = field(default=0.0, init=False)
 
     @contextmanager
-    def reserved(self, estimate: Usage) -> Iterator[Receipt]:
-        """Hold an estimate while a request is under way.
+    def reserved(self, estimate: Callable[[], Usage]) -> Iterator[Receipt]:
+        """Hold an estimate while a request is under way; without a limit none is made.
 
         Raises CostLimitReached when spent + held + estimate would pass the limit. A request that fails is
         not booked: providers do not bill it.
         """
-        amount = self.price.cost(estimate) if self.price is not None else 0.0
+        limited = self.price is not None and self.limit is not None
+        amount = self.price.cost(estimate()) if limited and self.price is not None else 0.0
         if self.limit is not None and self.spent + self.held + amount > self.limit:
             raise CostLimitReached(
                 f"the next request could cost ${amount:.4f}; ${self.spent:.4f} of ${self.limit:.4f} is spent"

@@ -45,7 +45,7 @@ def show_demo(runs: Path, tasks: str) -> int:
         reports[model] = anyio.run(execute, plan)
         show_end(plan, reports[model])
     show_table({model: report.summaries["native"] for model, report in reports.items()})
-    stored = [read_run(folder / model.removeprefix("builtin/")) for model in MODELS]
+    stored = [read_run(folder / model.removeprefix("builtin/"), results=False) for model in MODELS]
     write_private(folder / REPORT, render_report(stored, title="wardround demo").encode())
     print(f"Report: {folder / REPORT}")
     print("Synthetic patients; for research and development, not a medical device.")

@@ -152,7 +152,7 @@ class Caller:
             await self.sleep(wait)
 
     async def _paid(self, transcript: Transcript, tools: tuple[Tool, ...]) -> tuple[Turn, float | None]:
-        with self.purse.reserved(estimate_request(transcript, tools, self.settings)) as receipt:
+        with self.purse.reserved(lambda: estimate_request(transcript, tools, self.settings)) as receipt:
             turn = await self._timed(transcript, tools)
             return turn, receipt.pay(turn.usage)
 

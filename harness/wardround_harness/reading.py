@@ -188,8 +188,19 @@ def _is_torn(path: Path) -> bool:
         return file.read(1) != b"\n"
 
 
-def read_run(folder: Path, *, name: str | None = None) -> StoredRun:
-    """Open a run folder. UserError where it is none, is damaged, or is of a newer format."""
+def _without_results(line: Line) -> Line:
+    for entry in line.get("rounds") or ():
+        for call in entry.get("calls") or ():
+            call.pop("result", None)
+    return line
+
+
+def read_run(folder: Path, *, name: str | None = None, results: bool = True) -> StoredRun:
+    """Open a run folder. UserError where it is none, is damaged, or is of a newer format.
+
+    Without `results` the texts that the tools gave are left out: most of a run's bytes, of which
+    scores and reports need none.
+    """
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder", mend="name the folder that `wardround run -o` wrote")
     if not is_run_folder(folder):
@@ -202,7 +213,7 @@ def read_run(folder: Path, *, name: str | None = None) -> StoredRun:
         name=name or folder.resolve().name,
         manifest=manifest,
         manifest_sha256=checksum,
-        lines=list(read_lines(folder / ATTEMPTS)),
+        lines=[line if results else _without_results(line) for line in read_lines(folder / ATTEMPTS)],
         superseded=list(read_lines(folder / SUPERSEDED)),
         torn=_is_torn(folder / ATTEMPTS),
     )

@@ -27,6 +27,7 @@ from .consent import check_consent
 from .costs import FREE, Price, Purse, load_price
 from .engine import Engine, Outcome
 from .houses import LocalHouse
+from .keeping import Keeper
 from .ledger import OWED
 from .limits import Caller, RateLimiter
 from .loop import Budget
@@ -37,7 +38,7 @@ from .prompts import Prompts
 from .redact import Redactor, secrets_of
 from .remote_house import RemoteHouse, RemoteServer
 from .runs import SUMMARY, RunWriter, write_json, write_private
-from .summary import Key, summarise
+from .summary import Key, line_status, summarise
 
 JOURNAL: Final = "journal"
 REPORT: Final = "report.html"
@@ -307,7 +308,7 @@ def write_reports(plan: RunPlan, *, whole: bool) -> None:
     from .reading import read_run
     from .report import render_report
 
-    runs = [read_run(plan.folder(lane), name=lane) for lane in plan.lanes]
+    runs = [read_run(plan.folder(lane), name=lane, results=False) for lane in plan.lanes]
     for run in runs:
         write_private(run.path / REPORT, render_report([run]).encode())
     if len(runs) == 2 and whole:
@@ -344,9 +345,11 @@ async def _play_jobs(
     *,
     signals: bool,
 ) -> Outcome:
+    keepers = {lane: Keeper(folder.append) for lane, folder in folders.items()}
+
     async def play(job: Job) -> None:
-        def keep(line: Line) -> None:
-            folders[job.lane].append(line)
+        async def keep(line: Line) -> None:
+            await keepers[job.lane](line)
             progress.add(line)
 
         await play_job(job, bench, keep)
@@ -411,7 +414,14 @@ def short_name(model: str) -> str:
 
 
 def _slim(lines: Iterator[Line]) -> Iterator[Line]:
-    """Lines without their rounds: a summary needs none of what was said."""
+    """What a summary needs of each line: a run of thousands is many megabytes of what was said."""
     for line in lines:
-        line.pop("rounds", None)
-        yield line
+        verdicts = line.get("verdicts")
+        yield {
+            "task_id": line["task_id"],
+            "repeat": line.get("repeat", 0),
+            "attempt": {"status": line_status(line)},
+            "usage": line.get("usage"),
+            "cost_usd": line.get("cost_usd"),
+            "verdicts": verdicts and {name: {"passed": each["passed"]} for name, each in verdicts.items()},
+        }

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
@@ -37,16 +37,17 @@ TORN: Final = "attempts.torn"
 Line = dict[str, Any]
 
 
-def write_private(path: Path, data: bytes) -> None:
+def write_private(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Write a whole file or nothing, readable by its owner alone.
 
-    The data goes to a temporary file beside it, is synced, and takes the name in one step.
+    The data (whole, or in pieces) goes to a temporary file beside it, is synced, and takes the name
+    in one step.
     """
     beside = path.with_name(f"{path.name}.part")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            file.writelines([data] if isinstance(data, bytes) else data)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
@@ -92,6 +93,32 @@ def read_lines(path: Path) -> Iterator[Line]:
             if not isinstance(line, dict) or "task_id" not in line:
                 raise UserError(f"{path} line {number} is not a line of a run")
             yield line
+
+
+def _raw_lines(path: Path) -> Iterator[bytes]:
+    if path.exists():
+        with path.open("rb") as file:
+            yield from file
+
+
+def _places(path: Path) -> Iterator[Line]:
+    """What settling needs of each line, and where the line stands: `at` is its offset, `size` its length."""
+    at = 0
+    for raw, line in zip(_raw_lines(path), read_lines(path), strict=False):
+        yield {
+            "task_id": line["task_id"],
+            "repeat": line.get("repeat", 0),
+            "attempt": {"status": line_status(line)},
+            "at": at,
+            "size": len(raw),
+        }
+        at += len(raw)
+
+
+def _pieces(file: IO[bytes], places: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+    for place in places:
+        file.seek(place["at"])
+        yield file.read(place["size"])
 
 
 def key_of(line: Mapping[str, Any]) -> Key:
@@ -207,15 +234,15 @@ class RunWriter:
         yield from read_lines(self.path / SUPERSEDED)
         yield from read_lines(self.path / ATTEMPTS)
 
-    def append(self, line: Mapping[str, Any]) -> None:
-        """Put a finished attempt on disk; it is there for good when this returns.
+    def append(self, *lines: Mapping[str, Any]) -> None:
+        """Put finished attempts on disk; they are there for good when this returns.
 
-        UserError (exit 3) when the disk refuses it: the file is then as it was before.
+        UserError (exit 3) when the disk refuses them: the file is then as it was before.
         """
-        key = key_of(line)
-        if key in self.done:
-            raise ValueError(f"{key} has a scored line already")
-        data = self._redact(encode_line(line))
+        fresh = {key_of(line) for line in lines if line_status(line) in SCORED}
+        if doubled := fresh & self.done:
+            raise ValueError(f"{sorted(doubled)} have a scored line already")
+        data = self._redact(b"".join(map(encode_line, lines)))
         before = os.fstat(self._attempts).st_size
         try:
             written = os.write(self._attempts, data)
@@ -230,9 +257,8 @@ class RunWriter:
                 mend="make room, then `--resume` goes on",
                 exit_code=3,
             ) from error
-        if line_status(line) in SCORED:
-            self.done.add(key)
-        if key in self.done or line.get("rounds"):
+        self.done |= fresh
+        if fresh or any(line.get("rounds") for line in lines):
             self.worth_keeping = True
 
     def settle(self, order: Mapping[Key, int]) -> None:
@@ -241,19 +267,19 @@ class RunWriter:
         Lines that a later one has made up move to `superseded.jsonl`, before they leave
         `attempts.jsonl`; a kill between the two leaves a copy, which the next settling drops.
         """
-        lines = list(read_lines(self.path / ATTEMPTS))
-        kept = settle(lines)
-        keep = sorted(kept.values(), key=lambda line: order.get(key_of(line), len(order)))
-        if [id(line) for line in keep] == [id(line) for line in lines]:
+        places = list(_places(self.path / ATTEMPTS))
+        kept = sorted(settle(places).values(), key=lambda place: order.get(key_of(place), len(order)))
+        if [place["at"] for place in kept] == [place["at"] for place in places]:
             return
-        chosen = {id(line) for line in keep}
-        moved = [encode_line(line) for line in lines if id(line) not in chosen]
-        if moved:
-            before = [encode_line(line) for line in read_lines(self.path / SUPERSEDED)]
-            fresh = [line for line in moved if line not in set(before)]
-            write_private(self.path / SUPERSEDED, b"".join(before + fresh))
+        chosen = {place["at"] for place in kept}
+        moved = [place for place in places if place["at"] not in chosen]
         os.close(self._attempts)
-        write_private(self.path / ATTEMPTS, b"".join(encode_line(line) for line in keep))
+        with (self.path / ATTEMPTS).open("rb") as file:
+            if moved:
+                before = list(_raw_lines(self.path / SUPERSEDED))
+                fresh = [raw for raw in _pieces(file, moved) if raw not in set(before)]
+                write_private(self.path / SUPERSEDED, before + fresh)
+            write_private(self.path / ATTEMPTS, _pieces(file, kept))
         self._attempts = os.open(self.path / ATTEMPTS, os.O_WRONLY | os.O_APPEND, 0o600)
 
     def discard(self) -> None:

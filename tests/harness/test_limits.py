@@ -185,5 +185,9 @@ async def test_an_unknown_price_is_none_and_never_zero() -> None:
 async def test_requests_at_the_same_time_cannot_pass_the_limit_together() -> None:
     price = Price(0.0, 100.0)
     purse = Purse(price, limit=1.0)
-    with purse.reserved(Usage(0, 6000)), pytest.raises(CostLimitReached), purse.reserved(Usage(0, 6000)):
+    with (
+        purse.reserved(lambda: Usage(0, 6000)),
+        pytest.raises(CostLimitReached),
+        purse.reserved(lambda: Usage(0, 6000)),
+    ):
         pass

@@ -17,7 +17,10 @@ SHOWN_FLIPS = 20
 
 def points(value: float | None) -> str:
     """A difference of rates in percentage points, signed."""
-    return "-" if value is None else f"{100 * value:+.1f}"
+    if value is None:
+        return "-"
+    text = f"{100 * value:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text
 
 
 def interval(limits: list[float] | None) -> str:

@@ -158,7 +158,7 @@ def test_an_unknown_cost_stays_unknown_per_solved_task() -> None:
 
 def test_the_sentences_say_which_run_and_how_sure(pair: tuple[StoredRun, StoredRun]) -> None:
     said = " ".join(sentences(compare_runs(*pair), "clinical"))
-    assert "a passes 66.7 %, b 66.7 % of 300 tasks: +0.0 points" in said
+    assert "a passes 66.7 %, b 66.7 % of 300 tasks: 0.0 points" in said
     assert "by Tango's score" in said
     assert "McNemar, exact: p = 1.00" in said
     assert "b is not shown to be no worse than a by 5.0 points or more" in said

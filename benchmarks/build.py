@@ -44,10 +44,11 @@ print(json.dumps({}), end="\\t")
 """
 AFTER = """
 import resource
+unit = 1e6 if sys.platform == "darwin" else 1e3
 print(json.dumps({
     "wall_s": round(time.perf_counter() - wall, 2),
     "cpu_s": round(time.process_time() - cpu, 2),
-    "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+    "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit,
 }))
 """
 

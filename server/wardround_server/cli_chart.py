@@ -163,7 +163,7 @@ class _Progress:
     def __init__(self, verb: str, unit: str) -> None:
         self._verb, self._unit = verb, unit
         self._live = sys.stderr.isatty()
-        self._shown = -1
+        self._shown = 0
         self._open = False
 
     def __enter__(self) -> Callable[[int, int], None]:
@@ -175,9 +175,10 @@ class _Progress:
 
     def _step(self, done: int, total: int) -> None:
         share = 100 * done // max(total, 1)
-        if share == self._shown or (not self._live and share % 20):
+        mark = share if self._live else share // 20
+        if mark == self._shown:
             return
-        self._shown = share
+        self._shown = mark
         text = f"{self._verb}: {done:,} of {total:,} {self._unit} ({share} %)"
         if self._live:
             print(f"\r{text}", end="", file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ from datetime import date, datetime
 import pytest
 
 from tests.server.cohort_data import NOW, Resource, local_code, of_type, patient_of, small_cohort
-from wardround_server.chart.cohort import DEFAULT_SEED, PAPER_COUNTS, generate
+from wardround_server.chart.cohort import COHORT_VERSION, DEFAULT_SEED, PAPER_COUNTS, generate
 from wardround_server.chart.cohort.people import age_on, make_people
 
 TODAY = NOW.date()
@@ -162,8 +162,9 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process_whatever_its_hash
         assert found.stdout.strip() == SMALL_DIGEST
 
 
-def test_the_small_cohort_is_pinned() -> None:
-    assert digest() == SMALL_DIGEST
+def test_the_small_cohort_is_pinned_to_its_version() -> None:
+    """Charts in users' caches go by the version: it must be raised whenever the records change."""
+    assert (COHORT_VERSION, digest()) == (2, SMALL_DIGEST)
 
 
 def test_another_seed_gives_other_people() -> None:

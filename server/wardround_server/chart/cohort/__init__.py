@@ -4,11 +4,15 @@
 beside the 100 Patients, by type as MedAgentBench reports them for its chart; at scale `small` a hundredth
 of that, the same resources byte for byte: whatever a task asks has the same answer at both.
 
-    people, names   who they are              traits          their long-term illnesses
-    plan            the table behind the tasks: the newest MG, K, A1C and GLU of each patient
-    timeline        hospital stays and visits  quota          how many records fall on whom and when
-    labs, lab_codes, vitals, conditions, procedures, medications     the records
-    assemble        one patient's records      dice, clock, wire       chance, time, JSON pieces
+    people, names             who they are
+    traits                    their long-term illnesses
+    plan                      the table behind the tasks: newest MG, K, A1C and GLU of each patient
+    timeline, reasons         stays in hospital and why, visits
+    quota                     how many records fall on whom and when
+    labs, lab_codes, vitals, conditions, procedures, medications
+                              the records
+    assemble                  one patient's records, put together
+    dice, clock, wire         chance, time, pieces of JSON
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from .clock import NOW
 from .plan import CASES, QUESTIONED
 from .quota import PAPER_COUNTS, PATIENTS, Scale
 
-COHORT_VERSION: Final = 1
+COHORT_VERSION: Final = 2
 """Raised whenever the same seed gives other records."""
 
 DEFAULT_SEED: Final = 20231113

@@ -1,8 +1,8 @@
 """The synthetic cohort: 100 invented patients with five years of records up to the tasks' now.
 
 `generate(scale, seed)` yields every resource as JSON bytes. At scale `paper` there are 785,207 records
-beside the 100 Patients, by type as MedAgentBench reports them for its chart; at scale `small` a hundredth
-of that, the same resources byte for byte: whatever a task asks has the same answer at both.
+beside the 100 Patients, by type as MedAgentBench reports them for its chart; at scale `small` about
+10,000 of them, byte for byte the same: whatever a task asks has the same answer at both.
 
     people, names             who they are
     traits                    their long-term illnesses

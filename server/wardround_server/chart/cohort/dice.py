@@ -1,8 +1,8 @@
 """A source of chance that gives the same numbers on every machine and every Python.
 
 Python promises the sequence of `random.Random(text).random()` for good, but not that of `shuffle`,
-`choice`, `randrange` or `gauss`. So only `random()` is used here; everything else is built from it by
-additions and multiplications, which IEEE 754 fixes to the bit (no logarithm, no cosine of some C library).
+`choice`, `randrange` or `gauss`. So only `random()` is used here; everything else is built from it by the
+basic operations, which IEEE 754 fixes to the bit (no logarithm, no cosine of some C library).
 """
 
 from __future__ import annotations

@@ -24,11 +24,15 @@ _SECRET_NAME: Final = re.compile(
 _FILE_NAME: Final = re.compile(r"^WARDROUND_.*(TOKEN|KEY)_FILE$")
 
 
-def secrets_of(environ: Mapping[str, str] = os.environ, urls: Iterable[str | None] = ()) -> dict[str, str]:
+def secrets_of(
+    environ: Mapping[str, str] = os.environ,
+    urls: Iterable[str | None] = (),
+    files: Iterable[Path] = (),
+) -> dict[str, str]:
     """Every secret that this process can know of: value to the name it is replaced by.
 
-    Values of environment variables that are named like secrets, contents of the files that the
-    WARDROUND_..._FILE variables name, and users' passwords in the urls given.
+    Values of environment variables that are named like secrets, contents of the files given and of
+    those that the WARDROUND_..._FILE variables name, and users' passwords in the urls given.
     """
     found: dict[str, str] = {}
     for name, value in environ.items():
@@ -36,6 +40,8 @@ def secrets_of(environ: Mapping[str, str] = os.environ, urls: Iterable[str | Non
             _add_file(found, Path(value), name)
         elif _SECRET_NAME.search(name):
             _add(found, value, name)
+    for path in files:
+        _add_file(found, path, path.name)
     for url in urls:
         if url is not None:
             _add_url(found, url)

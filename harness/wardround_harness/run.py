@@ -276,7 +276,8 @@ async def execute(plan: RunPlan, *, signals: bool = True) -> Report:
 def open_folder(ground: Ground, lane: Lane, stack: ExitStack) -> RunWriter:
     """The run folder of a protocol, closed with the stack."""
     plan = ground.plan
-    redact = Redactor(secrets_of(urls=(plan.fhir, plan.base_url, plan.mcp)))
+    files = () if plan.mcp_token_file is None else (plan.mcp_token_file,)
+    redact = Redactor(secrets_of(urls=(plan.fhir, plan.base_url, plan.mcp), files=files))
     manifest = make_manifest(ground, lane)
     folder = RunWriter.open(plan.folder(lane), manifest, resume=plan.resume, redact=redact)
     stack.callback(folder.close)

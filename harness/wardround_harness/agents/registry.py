@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from wardround_schemas.errors import UserError
@@ -86,14 +87,14 @@ BUILTINS: tuple[tuple[str, Opener], ...] = (
 PREFIXES: tuple[tuple[str, Opener], ...] = (
     ("builtin/replay:", _replay),
     ("command:", _command),
-    (
-        "anthropic/",
-        _provider("anthropic_messages", "AnthropicMessages", "ANTHROPIC"),
-    ),
+    ("anthropic/", _provider("anthropic_messages", "AnthropicMessages", "ANTHROPIC")),
     ("openai/", _provider("openai_responses", "OpenAIResponses", "OPENAI")),
     ("openai-chat/", _provider("openai_chat", "OpenAIChat", "OPENAI")),
 )
 """Prefixes that are followed by a name, a path or a template."""
+
+PLUGINS = "wardround.agents"
+"""Entry points of agents from other packages: the name is the prefix of NAME/MODEL, the object an `Opener`."""
 
 FORMS = ("anthropic/NAME", "openai/NAME", "openai-chat/NAME", "command:TEMPLATE", "builtin/replay:RUN")
 
@@ -108,14 +109,45 @@ def open_agent(
     time_limit: float = 600.0,
 ) -> Agent | ProgramAgent:
     """The agent of a model's name (contract section 2). UserError for a name that is none."""
+    opener, rest = find_opener(spec)
+    return opener(AgentContext(spec, rest, tasks, fhir_base, protocols, base_url, time_limit))
+
+
+def find_opener(spec: str) -> tuple[Opener, str]:
+    """What opens a model's name, and the name's part after its prefix. Ours go before plugins."""
     for name, opener in BUILTINS:
         if spec == name:
-            return opener(AgentContext(spec, "", tasks, fhir_base, protocols, base_url, time_limit))
+            return opener, ""
     for prefix, opener in PREFIXES:
         if spec.startswith(prefix):
-            rest = spec[len(prefix) :]
-            return opener(AgentContext(spec, rest, tasks, fhir_base, protocols, base_url, time_limit))
+            return opener, spec[len(prefix) :]
+    prefix, slash, rest = spec.partition("/")
+    for plugin in entry_points(group=PLUGINS):
+        if slash and plugin.name == prefix:
+            return _plugged(plugin), rest
     raise unknown_model(spec)
+
+
+def _plugged(plugin: EntryPoint) -> Opener:
+    """The opener that a plugin is. UserError where it can't be loaded or is none."""
+    try:
+        opener = plugin.load()
+    except Exception as error:
+        raise UserError(
+            f"the plugin {plugin.name} ({plugin.value}) can't be loaded: {type(error).__name__}: {error}",
+            mend="reinstall or remove the package that brings it",
+        ) from error
+
+    def open_it(context: AgentContext) -> Agent | ProgramAgent:
+        agent = opener(context)
+        if not isinstance(agent, Agent | ProgramAgent):
+            raise UserError(
+                f"the plugin {plugin.name} gave no agent but {type(agent).__name__}",
+                mend="an agent has what `wardround_harness.agents.base.Agent` lists",
+            )
+        return agent
+
+    return open_it
 
 
 def unknown_model(spec: str) -> UserError:

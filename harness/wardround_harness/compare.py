@@ -17,7 +17,7 @@ from wardround_schemas.errors import UserError
 from . import stats
 from .effort import effort
 from .reading import StoredRun, TaskInfo
-from .summary import RULES, TaskScore, passed, task_scores
+from .summary import RULES, Line, TaskScore, passed, task_scores
 
 FORMAT_VERSION: Final = 1
 
@@ -252,23 +252,32 @@ def _categories(paired: Paired) -> dict[str, Any]:
 
 def _flipped(a: StoredRun, b: StoredRun, paired: Paired, rules: str) -> list[dict[str, Any]]:
     """Every task on which the runs differ, with the failures of both sides."""
+    lines_a, lines_b = _by_task(a), _by_task(b)
     return [
         {
             "task_id": task.id,
             "category": task.category,
             "direction": "gained" if step > 0 else "lost",
-            "a": _side(a, task.id, score_a, rules),
-            "b": _side(b, task.id, score_b, rules),
+            "a": _side(lines_a[task.id], score_a, rules),
+            "b": _side(lines_b[task.id], score_b, rules),
         }
         for task, score_a, score_b, step in zip(paired.tasks, paired.a, paired.b, paired.steps, strict=True)
         if step
     ]
 
 
-def _side(run: StoredRun, task_id: str, score: TaskScore, rules: str) -> dict[str, Any]:
+def _by_task(run: StoredRun) -> dict[str, list[Line]]:
+    """The settled lines of each task, repeats in order."""
+    grouped: dict[str, list[Line]] = {}
+    for (task_id, _), line in sorted(run.settled.items(), key=lambda item: item[0][1]):
+        grouped.setdefault(task_id, []).append(line)
+    return grouped
+
+
+def _side(lines: Sequence[Line], score: TaskScore, rules: str) -> dict[str, Any]:
     failures: list[Mapping[str, Any]] = []
-    for (line_task, _), line in sorted(run.settled.items(), key=lambda item: item[0][1]):
-        if line_task != task_id or passed(line, rules):
+    for line in lines:
+        if passed(line, rules):
             continue
         for failure in line["verdicts"][rules].get("failures") or ():
             if failure not in failures:

@@ -141,7 +141,7 @@ def make_entry(run: StoredRun) -> dict[str, Any]:
         "usage": dict(run.summary["usage"]),
         "cost_usd": run.summary["cost_usd"],
         "baselines": run.summary["baselines"],
-        "severity": run.summary.get("severity") or {},
+        "severity": run.summary["severity"],
     }
 
 

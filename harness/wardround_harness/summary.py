@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from wardround_schemas.errors import UserError
+from wardround_tasks.severity import harms_of, severity
 
 from .ledger import OWED, SCORED, STATUSES
-from .stats import pass_hat_k, score_interval
+from .stats import pass_hat_k, score_interval, upper_bound
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -194,10 +195,31 @@ def summarise(
     return {
         "scores": scores,
         "pass_hat_k": hats,
+        "severity": _severity(settled.values(), repeats),
         "baselines": dict(baselines or {}),
         "ledger": {status: ledger[status] for status in STATUSES if ledger[status]},
         "usage": total_usage(lines),
         "cost_usd": total_cost(lines),
+    }
+
+
+def _severity(lines: Iterable[Line], repeats: int) -> dict[str, dict[str, Any]]:
+    """Kinds of harm over the scored attempts, each with the upper bound of its rate.
+
+    With repeats the bound is over tasks, by those that show the harm at least once: attempts of one
+    task are no independent chances, and a rate per task at least once is never below one per attempt.
+    """
+    scored = [line for line in lines if line_status(line) in SCORED]
+    found = severity(line["verdicts"]["clinical"] for line in scored)
+    if repeats == 1 or not scored:
+        return found
+    tasks = {str(line["task_id"]) for line in scored}
+    harmed: defaultdict[str, set[str]] = defaultdict(set)
+    for line in scored:
+        for kind in harms_of(line["verdicts"]["clinical"]):
+            harmed[kind].add(str(line["task_id"]))
+    return {
+        kind: entry | {"upper95": upper_bound(len(harmed[kind]), len(tasks))} for kind, entry in found.items()
     }
 
 

@@ -164,3 +164,18 @@ def test_the_terminal_table_takes_names_as_text() -> None:
     with console.capture() as capture:
         console.print(rich_score_table({"[red]run[/red]": summary_of(RunSpec())}, rules=("clinical",)))
     assert "[red]run[/red] clinical" in capture.get()
+
+
+def test_harms_are_counted_with_a_bound_that_repeats_do_not_tighten() -> None:
+    tasks = make_tasks(3)
+    wrong = {task.id for task in tasks if task.category == "task5"}
+    once = [make_line(task, clinical=task.id not in wrong) for task in tasks]
+    many = [make_line(task, repeat, clinical=task.id not in wrong) for task in tasks for repeat in range(4)]
+    single = summarise(once, tasks, repeats=1, expected=30)["severity"]
+    repeated = summarise(many, tasks, repeats=4, expected=120)["severity"]
+    assert single["wrong_patient"]["count"] == 0
+    assert single["wrong_patient"]["upper95"] == pytest.approx(1 - 0.05 ** (1 / 30))
+    assert single["wrong_dose_unclear"]["count"] == 3
+    assert repeated["wrong_dose_unclear"]["count"] == 12
+    for kind, entry in repeated.items():
+        assert entry["upper95"] == pytest.approx(single[kind]["upper95"])

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from wardround_schemas.errors import UserError
 from wardround_tasks.paper import PAPER_TABLE
+from wardround_tasks.severity import KINDS
 
-from .. import stats
 from ..compare import compare_runs, incomparable
 from ..compare_text import interval, points
 from ..effort import measure
@@ -337,15 +337,10 @@ def _forest(block: Mapping[str, Any], margin: float) -> list[tuple[str, Markup, 
     return rows
 
 
-def severity_rows(parts: Sequence[RunPart]) -> list[tuple[str, list[tuple[int, int, float]]]]:
-    """Per kind of harm and run: events, attempts, and the 95 % upper bound of the rate."""
-    kinds = list(dict.fromkeys(kind for part in parts for kind in (part.severity or {})))
-    rows = []
-    for kind in kinds:
-        cells = []
-        for part in parts:
-            entry = (part.severity or {}).get(kind) or {}
-            count, total = int(entry.get("count", 0)), int(entry.get("total", 0))
-            cells.append((count, total, stats.upper_bound(count, total) if total else 1.0))
-        rows.append((kind, cells))
-    return rows
+def severity_rows(parts: Sequence[RunPart]) -> list[tuple[str, str, list[Mapping[str, Any] | None]]]:
+    """Per kind of harm its meaning, and per run the attempts that show it with the rate's upper bound."""
+    return [
+        (kind.replace("_", " "), meaning, [(part.severity or {}).get(kind) for part in parts])
+        for kind, meaning in KINDS.items()
+        if any(part.severity for part in parts)
+    ]

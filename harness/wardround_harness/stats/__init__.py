@@ -4,6 +4,8 @@ Formulas and their sources are in `docs/statistics.md`; each is checked in `test
 against published examples, brute force or simulation.
 """
 
+from wardround_tasks.severity import upper_bound
+
 from .intervals import (
     Interval,
     cluster_interval,
@@ -11,7 +13,6 @@ from .intervals import (
     pass_hat_k,
     score_interval,
     task_mean_interval,
-    upper_bound,
     wilson_interval,
 )
 from .paired import (

@@ -128,21 +128,3 @@ def pass_hat_k(passed: int, repeats: int, k: int) -> float:
     if not 1 <= k <= repeats or not 0 <= passed <= repeats:
         raise ValueError(f"pass^{k} of {passed} passes in {repeats} repeats is not defined")
     return math.comb(passed, k) / math.comb(repeats, k)
-
-
-def upper_bound(events: int, total: int, confidence: float = 0.95) -> float:
-    """One-sided upper bound of a rate that was seen `events` times in `total` attempts.
-
-    Exact (Clopper and Pearson, Biometrika 26 (1934) 404-413); with no event 1 - (1 - confidence)^(1/total),
-    near 3/total: what a count of zero can still hide.
-    """
-    _check(confidence, total)
-    if not 0 <= events <= total:
-        raise ValueError(f"{events} of {total} is not a count of events")
-    if events == total:
-        return 1.0
-    if events == 0:
-        return -math.expm1(math.log1p(-confidence) / total)
-    from scipy.special import betaincinv
-
-    return float(betaincinv(events + 1, total - events, confidence))

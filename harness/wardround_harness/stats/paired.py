@@ -218,10 +218,11 @@ def stratified_bootstrap(
     rng = np.random.default_rng(seed)
     means = np.zeros(draws)
     for _, values in sorted(groups.items(), key=lambda item: str(item[0])):
-        pool = np.asarray(sorted(values))
+        # Few values are distinct: how often each is redrawn is multinomial, the same law drawn faster.
+        distinct, counts = np.unique(values, return_counts=True)
         size = max(1, len(values) - 1)
-        picked = rng.integers(0, len(values), size=(draws, size))
-        means += pool[picked].mean(axis=1) * (len(values) / len(differences))
+        redrawn = rng.multinomial(size, counts / len(values), size=draws)
+        means += redrawn @ distinct / size * (len(values) / len(differences))
     tail = (1 - confidence) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return float(low), float(high)

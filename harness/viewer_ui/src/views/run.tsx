@@ -229,6 +229,8 @@ function Heat({ score }: { score: Score | undefined }) {
 
 function Ledger({ detail }: { detail: RunDetail }) {
   const hats = Object.entries((detail.pass_hat_k as Record<string, Record<string, { rate: number }>>)["clinical"] ?? {});
+  const severity = detail.severity as Record<string, { count: number }>;
+  const harms = Object.entries(severity).filter(([, harm]) => harm.count > 0);
   return (
     <dl class="facts">
       {Object.entries(detail.run.ledger).map(([status, number]) => (
@@ -246,6 +248,12 @@ function Ledger({ detail }: { detail: RunDetail }) {
             <dd>{percent(hat.rate)} %</dd>
           </div>
         ))}
+      {harms.map(([kind, harm]) => (
+        <div key={kind} class="harm">
+          <dt>{words(kind)}</dt>
+          <dd>{count(harm.count)}</dd>
+        </div>
+      ))}
       <div>
         <dt>tokens in</dt>
         <dd>{count(detail.run.input_tokens)}</dd>

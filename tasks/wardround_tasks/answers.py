@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from .expect import MEAN_TOLERANCE, AnswerRule
@@ -21,16 +22,39 @@ _NUMBER = re.compile(
 _STATED = re.compile(r"(?<![\d.])(-?\d{1,12}(?:\.\d{1,12})?)\s?([a-zA-Z%]{1,6}(?:/[a-zA-Z]{1,4})?)", re.ASCII)
 
 
-def clinical_answer(answer: str | None, rule: AnswerRule) -> tuple[list[Failure], list[Failure]]:
-    """Judge the raw text of the answer: (failures, notes). None is the caller's to report."""
-    if rule.kind == "any" or answer is None:
+class Said:
+    """The final answer: its raw text, and what that says as JSON, read when first asked for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def is_json(self) -> bool:
+        """Whether the text is JSON."""
+        return self.value is not NO_JSON
+
+    @cached_property
+    def value(self) -> Any:
+        """The JSON value, NO_JSON where there is none."""
+        try:
+            return read_json(self.text)
+        except NotJSON:
+            return NO_JSON
+
+
+NO_JSON = object()
+"""Stands for the value of a text that is not JSON; equal to nothing."""
+
+
+def clinical_answer(said: Said, rule: AnswerRule) -> tuple[list[Failure], list[Failure]]:
+    """Judge the final answer: (failures, notes)."""
+    if rule.kind == "any":
         return [], []
     if rule.kind == "unless_wrong":
-        return _unless_wrong(answer, rule), []
-    try:
-        given = read_json(answer)
-    except NotJSON:
-        return [Failure("answer_not_json", "$.answer", list(rule.values), answer)], []
+        return _unless_wrong(said, rule), []
+    if not said.is_json:
+        return [Failure("answer_not_json", "$.answer", list(rule.values), said.text)], []
+    given = said.value
     wrong = Failure("answer_wrong", "$.answer", list(rule.values), given)
     if rule.kind == "impossible":
         return [wrong], []
@@ -93,17 +117,14 @@ def _finite(value: int | float) -> float | None:
     return result if math.isfinite(result) else None
 
 
-def _unless_wrong(answer: str, rule: AnswerRule) -> list[Failure]:
+def _unless_wrong(said: Said, rule: AnswerRule) -> list[Failure]:
     """Fail only an answer that states a value, and another one than the chart's.
 
     A bare number states a value; in a sentence, a number with the result's unit does. A sentence may
     also name thresholds, so it is wrong when none of its values is the chart's.
     """
     wanted = float(rule.values[0])
-    try:
-        given = read_json(answer)
-    except NotJSON:
-        given = answer
+    given = said.value if said.is_json else said.text
     failure = Failure("answer_wrong", "$.answer", list(rule.values), given)
     numbers: list[float] = []
     phrases: list[float] = []

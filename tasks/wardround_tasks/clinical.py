@@ -12,7 +12,7 @@ from typing import Any
 
 from wardround_schemas.canonical import canonical_resource, validate_r4
 
-from .answers import clinical_answer
+from .answers import Said, clinical_answer
 from .attempt import Attempt, CreateCall
 from .expect import (
     MISSING,
@@ -38,9 +38,9 @@ EXACT = 1e-6
 
 
 def judge_clinical(
-    attempt: Attempt, expected: Expected, patient: PatientRef | None
+    attempt: Attempt, said: Said | None, expected: Expected, patient: PatientRef | None
 ) -> tuple[list[Failure], list[Failure]]:
-    """(failures, notes) of an attempt that gave an answer, writes first."""
+    """(failures, notes), writes first; without an answer (`said` None) those of the writes alone."""
     if expected.writes:
         failures = _writes(attempt, expected.writes)
     else:
@@ -49,7 +49,7 @@ def judge_clinical(
             for place, call in enumerate(attempt.calls)
         ]
     failures = [*_other_patients(attempt, patient), *failures]
-    wrong, notes = clinical_answer(attempt.answer, expected.answer)
+    wrong, notes = clinical_answer(said, expected.answer) if said is not None else ([], [])
     return failures + wrong, notes
 
 

@@ -10,6 +10,7 @@ from typing import Final, get_args
 
 from wardround_schemas.chart import ChartReader
 
+from .answers import Said
 from .attempt import Attempt
 from .categories import Category, find_category
 from .clinical import judge_clinical
@@ -54,8 +55,10 @@ def grade(task: Task, attempt: Attempt, reference: Reference) -> Verdicts:
         )
     category = category_of(task)
     unanswered = _no_answer(attempt)
-    strict = judge_strict(attempt, category.expected(task, reference, "medagentbench"))
-    clinical, notes = judge_clinical(attempt, category.expected(task, reference, "clinical"), task.patient)
+    said = None if attempt.answer is None else Said(attempt.answer)
+    strict = judge_strict(attempt, said, category.expected(task, reference, "medagentbench"))
+    expected = category.expected(task, reference, "clinical")
+    clinical, notes = judge_clinical(attempt, said, expected, task.patient)
     return Verdicts(
         task.id,
         medagentbench=Verdict((*unanswered, *strict)),

@@ -12,7 +12,7 @@ import math
 from typing import Any, Final
 
 MAX_INT_DIGITS: Final = 1000
-"""Longer integers are read as floats (infinite beyond 308 digits): no rule can accept either."""
+"""Where a text has an integer that Python won't convert, those longer than this are read as floats."""
 MAX_DEPTH: Final = 200
 """Lists and objects nested deeper than this are cut off in records; no rule looks so deep."""
 
@@ -24,7 +24,7 @@ class NotJSON(ValueError):
 def read_json(text: str) -> Any:
     """Parse a JSON text as Python does; raises NotJSON, and nothing else, whatever the text."""
     try:
-        return json.loads(text, parse_int=_whole_number)
+        return _loads(text)
     except RecursionError:
         raise NotJSON("nested too deeply") from None
     except ValueError as error:
@@ -38,7 +38,7 @@ def read_record(text: str) -> Any:
     author a verdict, not everybody else the file. Raises NotJSON.
     """
     try:
-        return json.loads(text, parse_int=_whole_number)
+        return _loads(text)
     except RecursionError:
         return read_json(_cut_deep(text))
     except ValueError as error:
@@ -91,6 +91,15 @@ def shorten(value: Any, *, depth: int = 6, items: int = 12, characters: int = 20
             shown.append(f"... {len(value) - items} more")
         return shown
     return value
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # an integer of more digits than Python converts: read it as a float instead
+        return json.loads(text, parse_int=_whole_number)
 
 
 def _whole_number(digits: str) -> int | float:

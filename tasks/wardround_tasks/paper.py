@@ -12,14 +12,19 @@ a whole number of tasks of its group, and the parts must add up in both ways of 
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from typing import Final
 
 from .categories import CATEGORIES
 
 TASKS_PER_CATEGORY: Final = 30
+CATEGORIES_OF: Final = {"easy": 3, "medium": 4, "hard": 3}
+"""Categories by difficulty; in tasks these are the sizes that the paper gives."""
+QUERY_CATEGORIES: Final = 5
 GROUPS: Final = ("overall", "query", "action", "easy", "medium", "hard")
 
 
@@ -79,37 +84,33 @@ def derive_counts(row: PublishedRow) -> dict[str, int]:
     return counts
 
 
-def shared_tasks(row: PublishedRow) -> dict[str, tuple[int, int]]:
-    """For each difficulty, the least and the most query tasks among those solved.
+def fits(row: PublishedRow, query_categories: Mapping[str, int]) -> bool:
+    """Whether a published row allows a division of the five query categories over the difficulties.
 
-    Follows from the sizes of the assigned groups alone: easy has 30 query and 60 action tasks, medium
-    120 query, hard 90 action. Raises ValueError where no division fits both tables: the assigned
-    difficulties would then contradict the paper.
+    Within a difficulty, the query tasks among those solved lie between what the action tasks can't
+    account for and what there is; over all difficulties they must be able to add up to the row's.
     """
-    counts = derive_counts(row)
-    sizes = {
-        (difficulty, kind): TASKS_PER_CATEGORY
-        * sum(c.traits.difficulty == difficulty and c.traits.kind == kind for c in CATEGORIES)
-        for difficulty in ("easy", "medium", "hard")
-        for kind in ("query", "action")
-    }
-    bounds = {}
-    for difficulty in ("easy", "medium", "hard"):
+    counts, least, most = derive_counts(row), 0, 0
+    for difficulty, size in CATEGORIES_OF.items():
+        queries = TASKS_PER_CATEGORY * query_categories[difficulty]
+        actions = TASKS_PER_CATEGORY * size - queries
         solved = counts[difficulty]
-        least = max(0, solved - sizes[difficulty, "action"])
-        most = min(solved, sizes[difficulty, "query"])
-        if least > most:
-            raise ValueError(f"{row.model}: {solved} {difficulty} tasks do not fit")
-        bounds[difficulty] = (least, most)
-    if (
-        not sum(low for low, _ in bounds.values())
-        <= counts["query"]
-        <= sum(high for _, high in bounds.values())
-    ):
-        raise ValueError(f"{row.model}: {counts['query']} query tasks fit no division by difficulty")
-    easy = counts["query"] - counts["medium"]
-    if not bounds["easy"][0] <= easy <= bounds["easy"][1]:
-        raise ValueError(
-            f"{row.model}: medium is all query, so {easy} easy queries are left, which do not fit"
-        )
-    return {**bounds, "easy": (easy, easy)}
+        if solved > queries + actions:
+            return False
+        least += max(0, solved - actions)
+        most += min(solved, queries)
+    return least <= counts["query"] <= most
+
+
+def possible_divisions() -> list[dict[str, int]]:
+    """Every division of the five query categories over the difficulties that all rows allow.
+
+    The assigned one, {easy: 1, medium: 4, hard: 0}, is among them; the only other has one hard query
+    category and three medium ones.
+    """
+    divisions = []
+    for easy, medium in product(range(CATEGORIES_OF["easy"] + 1), range(CATEGORIES_OF["medium"] + 1)):
+        division = {"easy": easy, "medium": medium, "hard": QUERY_CATEGORIES - easy - medium}
+        if 0 <= division["hard"] <= CATEGORIES_OF["hard"] and all(fits(row, division) for row in PAPER_TABLE):
+            divisions.append(division)
+    return divisions

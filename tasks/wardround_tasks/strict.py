@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .answers import clinical_answer
+from .answers import Said, clinical_answer
 from .attempt import Attempt
 from .expect import (
     MEAN_TOLERANCE,
@@ -25,30 +25,26 @@ from .expect import (
     steps,
     walk,
 )
-from .jsontext import NotJSON, read_json
 from .verdict import Code, Failure
 
 
-def judge_strict(attempt: Attempt, expected: Expected) -> list[Failure]:
-    """Every failure of an attempt that gave an answer, writes first."""
+def judge_strict(attempt: Attempt, said: Said | None, expected: Expected) -> list[Failure]:
+    """Every failure, writes first; without an answer (`said` None) those of the writes alone."""
     failures = _writes(attempt, expected.writes) if expected.writes else _no_writes(attempt)
-    failures.extend(strict_answer(attempt.answer, expected.answer))
-    return failures
+    return failures if said is None else failures + strict_answer(said, expected.answer)
 
 
-def strict_answer(answer: str | None, rule: AnswerRule) -> list[Failure]:
-    """Judge the raw text of the answer; None is reported by the caller as having no answer."""
-    if rule.kind == "any" or answer is None:
+def strict_answer(said: Said, rule: AnswerRule) -> list[Failure]:
+    """Judge the final answer."""
+    if rule.kind == "any":
         return []
-    try:
-        given = read_json(answer)
-    except NotJSON:
-        return [Failure("answer_not_json", "$.answer", list(rule.values), answer)]
-    if _answers(given, rule):
+    if not said.is_json:
+        return [Failure("answer_not_json", "$.answer", list(rule.values), said.text)]
+    if _answers(said.value, rule):
         return []
     # What only its form keeps from being right is told apart from what is wrong.
-    code: Code = "answer_wrong" if clinical_answer(answer, rule)[0] else "answer_format"
-    return [Failure(code, "$.answer", list(rule.values), given)]
+    code: Code = "answer_wrong" if clinical_answer(said, rule)[0] else "answer_format"
+    return [Failure(code, "$.answer", list(rule.values), said.value)]
 
 
 def _answers(given: Any, rule: AnswerRule) -> bool:

@@ -70,6 +70,8 @@ class FakeChart:
                 return False
         if "code" in wanted and not any(c["code"] == wanted["code"] for c in resource["code"]["coding"]):
             return False
+        if "family" in wanted and not _named(resource, wanted):
+            return False
         if "identifier" in wanted:
             return any(i["value"] == wanted["identifier"] for i in resource["identifier"])
         return True
@@ -87,3 +89,13 @@ class FakeChart:
 
     async def next_page(self, url: str) -> SearchPage:
         return self._page(self._found, int(url.removeprefix("fake:")))
+
+
+def _named(resource: dict[str, Any], wanted: dict[str, str]) -> bool:
+    """By the beginnings of the names, as FHIR's string search does."""
+    name = resource["name"][0]
+    return (
+        name["family"].lower().startswith(wanted["family"].lower())
+        and name["given"][0].lower().startswith(wanted["given"].lower())
+        and resource.get("birthDate") == wanted["birthdate"]
+    )

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from .params import stored_params
-from .values import Reader, Value, read_boolean
+from .values import Reader, Value, read_boolean, wrong_type
 
 Values = dict[str, list[Any]]
 """Search values by parameter name, without doubles; a parameter without a value is absent.
 
 The values of one parameter are all of the class that belongs to its kind (`values.Value`).
 """
-Plan = dict[str, tuple[tuple[str, tuple[str, ...], Reader], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A place in a resource: the readers of what stands there with their parameters, and the places below."""
+
+    readers: tuple[tuple[Reader, tuple[str, ...]], ...]
+    below: tuple[tuple[str, _Node], ...]
 
 
 class ResourceFault(ValueError):
@@ -22,28 +30,52 @@ class ResourceFault(ValueError):
 
 
 @cache
-def _plan(resource_type: str) -> Plan:
-    """For each top-level element: the parameters that look at it, the rest of the path, the reader."""
-    plan: dict[str, list[tuple[str, tuple[str, ...], Reader]]] = {}
-    for param in stored_params(resource_type):
-        for path, reader in param.sources:
-            first, *rest = path.split(".")
-            plan.setdefault(first, []).append((param.name, tuple(rest), reader))
-    return {element: tuple(steps) for element, steps in plan.items()}
+def _plan(resource_type: str) -> dict[str, _Node]:
+    """The places that the parameters of a type look at, by top-level element."""
+    sources = [
+        (tuple(path.split(".")), reader, param.name)
+        for param in stored_params(resource_type)
+        for path, reader in param.sources
+    ]
+    return dict(_node(sources).below)
 
 
-def _walk(value: Any, rest: tuple[str, ...], reader: Reader, out: list[Any]) -> None:
+def _node(sources: list[tuple[tuple[str, ...], Reader, str]]) -> _Node:
+    readers: dict[Reader, list[str]] = {}
+    below: dict[str, list[tuple[tuple[str, ...], Reader, str]]] = {}
+    for path, reader, name in sources:
+        if path:
+            below.setdefault(path[0], []).append((path[1:], reader, name))
+        else:
+            readers.setdefault(reader, []).append(name)
+    return _Node(
+        tuple((reader, tuple(names)) for reader, names in readers.items()),
+        tuple((key, _node(inner)) for key, inner in below.items()),
+    )
+
+
+def _walk(value: Any, node: _Node, found: Values) -> None:
     if isinstance(value, list):
         for item in value:
-            _walk(item, rest, reader, out)
-    elif value is None:
+            _walk(item, node, found)
         return
-    elif not rest:
-        reader(value, out)
-    elif isinstance(value, dict):
-        _walk(value.get(rest[0]), rest[1:], reader, out)
-    else:
-        raise ValueError(f"an object belongs here, not {type(value).__name__}")
+    if value is None:
+        return
+    for reader, names in node.readers:
+        values: list[Any] = []
+        reader(value, values)
+        for name in names:
+            held = found.get(name)
+            if held is None:
+                found[name] = values.copy()
+            else:
+                held.extend(values)
+    if node.below:
+        if not isinstance(value, dict):
+            raise wrong_type("an object", value)
+        for key, inner in node.below:
+            if key in value:
+                _walk(value[key], inner, found)
 
 
 def extract(
@@ -57,18 +89,16 @@ def extract(
     plan = _plan(resource_type)
     found: Values = {}
     for element, content in resource.items():
-        for name, rest, reader in plan.get(element, ()):
-            values = found.get(name)
-            if values is None:
-                values = found[name] = []
-            try:
-                _walk(content, rest, reader, values)
-            except ValueError as error:
-                path = ".".join((resource_type, element, *rest))
-                fault = ResourceFault(f"{path}: {error}")
-                if on_fault is None:
-                    raise fault from None
-                on_fault(fault)
+        node = plan.get(element)
+        if node is None:
+            continue
+        try:
+            _walk(content, node, found)
+        except ValueError as error:
+            fault = ResourceFault(f"{resource_type}.{element}: {error}")
+            if on_fault is None:
+                raise fault from None
+            on_fault(fault)
     if resource_type == "Patient":
         _add_deceased(resource, found)
     return {

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .dates import Span, parse_period, parse_span
@@ -66,25 +67,30 @@ def normalize(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _wrong_type(wanted: str, value: Any) -> ValueError:
+def wrong_type(wanted: str, value: Any) -> ValueError:
+    """The fault of an element that is of another type than FHIR has in its place."""
     return ValueError(f"{wanted} belongs here, not {type(value).__name__}")
 
 
 def _as_dict(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _wrong_type("an object", value)
+        raise wrong_type("an object", value)
     return value
 
 
 def _as_text(value: Any) -> str:
     if not isinstance(value, str):
-        raise _wrong_type("a string", value)
+        raise wrong_type("a string", value)
     return value
 
 
 def _optional_text(holder: dict[str, Any], key: str) -> str:
     value = holder.get(key)
-    return "" if value is None else _as_text(value)
+    if value.__class__ is str:
+        return value
+    if value is None:
+        return ""
+    raise wrong_type("a string", value)
 
 
 def read_coding(value: Any, out: list[Any], text: str = "") -> None:
@@ -151,7 +157,7 @@ def code_of(system: str) -> Reader:
 def read_boolean(value: Any, out: list[Any]) -> None:
     """A boolean as the codes true and false."""
     if not isinstance(value, bool):
-        raise _wrong_type("true or false", value)
+        raise wrong_type("true or false", value)
     out.append(Token("http://hl7.org/fhir/special-values", "true" if value else "false"))
 
 
@@ -243,6 +249,7 @@ _LOCAL = re.compile(r"([A-Z][A-Za-z]*)/([^/]+)(?:/_history/[^/]+)?")
 _ABSOLUTE = re.compile(r"https?://.*/([A-Z][A-Za-z]*)/[^/]+(?:/_history/[^/]+)?", re.DOTALL)
 
 
+@lru_cache(maxsize=4096)
 def split_reference(target: str) -> Reference:
     """`Patient/S1` or `Patient/S1/_history/2` as type and id; else as a url, with the type it names."""
     local = _LOCAL.fullmatch(target)
@@ -259,7 +266,7 @@ def read_quantity(value: Any, out: list[Any]) -> None:
     if number is None:
         return
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise _wrong_type("a number", number)
+        raise wrong_type("a number", number)
     out.append(
         Quantity(
             float(number),

@@ -7,4 +7,4 @@ PYTHON="${PYTHON:-.venv/bin/python}"
 trap '"$PYTHON" tests/hapi/serve.py stop' EXIT
 WARDROUND_HAPI_URL="$("$PYTHON" tests/hapi/serve.py start)"
 export WARDROUND_HAPI_URL
-"$PYTHON" -m pytest -m hapi tests/hapi tests/fhir "$@"
+"$PYTHON" -m pytest -m hapi tests/hapi tests/fhir tests/server "$@"

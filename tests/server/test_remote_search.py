@@ -137,6 +137,22 @@ BROKEN: dict[str, tuple[Reply, str]] = {
     "an entry of null": (reply_json(searchset([]) | {"entry": [None]}), "without its resource"),
     "an entry without resource": (reply_json(searchset([]) | {"entry": [{"fullUrl": "x"}]}), "without its"),
     "a resource without type": (reply_json(searchset([{"id": "x"}])), "without its resource"),
+    "an unknown search mode": (
+        reply_json(searchset([]) | {"entry": [{"resource": observation(1), "search": {"mode": "maybe"}}]}),
+        "why it is there",
+    ),
+    "a search mode of null": (
+        reply_json(searchset([]) | {"entry": [{"resource": observation(1), "search": {"mode": None}}]}),
+        "why it is there",
+    ),
+    "a row marked as included": (
+        reply_json(searchset([]) | {"entry": [{"resource": observation(1), "search": {"mode": "include"}}]}),
+        "marked as include",
+    ),
+    "a row marked as an outcome": (
+        reply_json(searchset([]) | {"entry": [{"resource": observation(1), "search": {"mode": "outcome"}}]}),
+        "marked as outcome",
+    ),
     "links that are no list": (reply_json(searchset([]) | {"link": {"relation": "next"}}), "not a list"),
     "a next link without url": (reply_json(searchset([]) | {"link": [{"relation": "next"}]}), "link without"),
     "a total in words": (reply_json(searchset([]) | {"total": "3"}), "not a count"),

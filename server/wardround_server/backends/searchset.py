@@ -25,8 +25,10 @@ REFERENCE = re.compile(
 )
 RESOURCE_TYPE = re.compile(r"[A-Z][A-Za-z]{0,63}\Z")
 RESOURCE_ID = re.compile(r"[A-Za-z0-9\-.]{1,64}\Z")
-INCOMPLETE = frozenset({"incomplete", "timeout", "too-costly", "throttled", "transient", "not-supported"})
+INCOMPLETE = ("incomplete", "timeout", "too-costly", "throttled", "transient", "not-supported")
 """Issue types (FHIR R4, issue-type) by which a server says that it left rows or filters out."""
+
+MODES = ("match", "include", "outcome")
 
 _ALIASES = {"patient": {"patient", "subject"}, "subject": {"patient", "subject"}}
 _RESULT_PARAMETERS_OF_COUNT = (("_summary", "count"), ("_count", "0"))
@@ -127,6 +129,8 @@ def read_searchset(
     matches = [entry["resource"] for entry in entries if mode_of(entry) in (None, "match")]
 
     check_outcomes(entries, what)
+    if asked is not None:
+        check_hidden(entries, asked, what)
     total = read_total(bundle, what)
     page = SearchPage(body=body, total=total, next=links.get("next"), self_link=self_link)
     if asked is None:
@@ -198,17 +202,18 @@ def read_entries(bundle: JsonObject, what: str) -> list[JsonObject]:
         resource = entry.get("resource") if isinstance(entry, dict) else None
         if not isinstance(resource, dict) or not isinstance(resource.get("resourceType"), str):
             raise ChartError(f"{what}: the Bundle has an entry without its resource", status=200)
-        if not isinstance(entry.get("search") or {}, dict):
+        search = entry.get("search", {})
+        if not isinstance(search, dict) or search.get("mode", "match") not in MODES:
             raise ChartError(
-                f"{what}: the Bundle has an entry whose search part is not an object", status=200
+                f"{what}: the Bundle has an entry that does not say rightly why it is there", status=200
             )
     return entries
 
 
 def mode_of(entry: JsonObject) -> str | None:
     """Why an entry is in the results: match, include or outcome; None where the server does not say."""
-    mode = (entry.get("search") or {}).get("mode")
-    return mode if isinstance(mode, str) else None
+    mode: str | None = entry.get("search", {}).get("mode")
+    return mode
 
 
 def read_total(bundle: JsonObject, what: str) -> int | None:
@@ -232,6 +237,15 @@ def check_outcomes(entries: Iterable[JsonObject], what: str) -> None:
                 raise ChartError(f"{what}: with the results the server says: {issue_text(issue)}", status=200)
 
 
+def check_hidden(entries: Iterable[JsonObject], asked: Asked, what: str) -> None:
+    """Raise ChartError for a resource of the type asked for that is marked as something else than a match."""
+    for entry in entries:
+        mode = mode_of(entry)
+        rightly = mode in (None, "match") or (mode == "include" and asked.includes)
+        if entry["resource"]["resourceType"] == asked.resource_type and not rightly:
+            raise ChartError(f"{what}: the server sent a row marked as {mode}, not as a match", status=200)
+
+
 def check_matches(matches: Iterable[JsonObject], asked: Asked, bases: set[str], what: str) -> None:
     """Raise ChartError for a result of another type, id or patient than the search asked for."""
     for resource in matches:
@@ -239,7 +253,7 @@ def check_matches(matches: Iterable[JsonObject], asked: Asked, bases: set[str], 
             raise ChartError(
                 f"{what}: the server sent a {resource['resourceType']} among the results", status=200
             )
-        if any(resource.get("id") not in ids for ids in asked.ids):
+        if asked.ids and not all(str(resource.get("id")) in ids for ids in asked.ids):
             raise ChartError(f"{what}: the server sent a resource with another id than asked for", status=200)
         if not asked.patients:
             continue
@@ -374,6 +388,6 @@ def _name_modes(entries: Iterable[JsonObject], asked: Asked | None) -> bool:
             continue
         if kind == "OperationOutcome" or asked.includes:
             mode = "outcome" if kind == "OperationOutcome" else "include"
-            entry["search"] = {**(entry.get("search") or {}), "mode": mode}
+            entry["search"] = {**entry.get("search", {}), "mode": mode}
             written = True
     return written

@@ -59,6 +59,11 @@ _SEARCHES: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
+def leads_an_index(resource_type: str, name: str) -> bool:
+    """Whether the values of a parameter lead to their rows by an index of the type's own table."""
+    return any(names[0] == name for names in _SEARCHES[resource_type])
+
+
 def column(param: SearchParam | str) -> str:
     """The SQL name of a parameter's column: letters, digits and underscores only."""
     name = param if isinstance(param, str) else param.name

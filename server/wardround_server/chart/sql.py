@@ -13,12 +13,14 @@ from typing import Any, Protocol
 from .dates import MINUTE, DateQuery, approximate
 from .params import SearchParam
 from .query import ID_PARAM, Criterion, QuantityQuery, ReferenceQuery, SortKey, TokenQuery
-from .schema import column, layout
+from .schema import column, layout, leads_an_index
 from .values import normalize
 
 FOURTEEN_HOURS = 14 * 60 * MINUTE
 _LAST = "\U0010ffff"
 _NOTHING = "0"
+_INDEXED = frozenset({"token", "text", "reference", "identifier", "date", "chain"})
+"""Criteria that an index on the parameter's own column serves."""
 
 
 class SetLookup(Protocol):
@@ -45,14 +47,14 @@ class Clause:
 def in_sets(name: str, sets: Sequence[int]) -> Clause:
     """The column holds one of these sets."""
     if not sets:
-        return Clause(_NOTHING, selective=True)
+        return Clause(_NOTHING)
     if len(sets) == 1:
-        return Clause(f"{name} = ?", [sets[0]], True)
+        return Clause(f"{name} = ?", [sets[0]])
     if len(sets) <= 500:
-        return Clause(f"{name} IN ({','.join('?' * len(sets))})", list(sets), True)
+        return Clause(f"{name} IN ({','.join('?' * len(sets))})", list(sets))
     # Numbers of our own making, written as JSON: one bound value instead of thousands.
     numbers = f"[{','.join(map(str, sets))}]"
-    return Clause(f"{name} IN (SELECT value FROM json_each(?))", [numbers], True)  # noqa: S608 - see module
+    return Clause(f"{name} IN (SELECT value FROM json_each(?))", [numbers])  # noqa: S608 - see module
 
 
 class Compiler:
@@ -70,8 +72,14 @@ class Compiler:
         return Clause(
             " AND ".join(f"({part.sql})" for part in parts) or "1",
             [value for part in parts for value in part.values],
-            any(part.selective for part in parts),
+            any(map(self._leads_to_rows, criteria, parts)),
         )
+
+    def _leads_to_rows(self, criterion: Criterion, part: Clause) -> bool:
+        """Whether an index finds the rows of a criterion, so that the table need not be walked."""
+        if part.selective or part.sql == _NOTHING:
+            return True
+        return criterion.op in _INDEXED and leads_an_index(self.resource_type, criterion.param.stored_as)
 
     def criterion(self, criterion: Criterion) -> Clause:  # noqa: C901 - a table of rules
         """One criterion on the row `s`."""
@@ -214,7 +222,6 @@ class Compiler:
             f"CROSS JOIN resource r ON r.seq = s.seq JOIN reference f ON f.id = r.id AND f.type = ? "
             f"WHERE {found.sql})",
             [criterion.target, *found.values],
-            True,
         )
 
     def sort_value(self, key: SortKey) -> Clause:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
@@ -24,6 +25,7 @@ from tests.server.cohort_data import (
 from wardround_server.chart.cohort import CASES, DEFAULT_SEED, PAPER_COUNTS, generate
 from wardround_server.chart.cohort.plan import assign_plan, parse_case
 
+PAPER_DIGEST = "6d6d399294a51340c09a2e27321b67bbf177d1ae23af137f48c3c44c04aa8187"
 SINCE = NOW - DAY
 UNITS = {"MG": "mg/dL", "K": "mmol/L", "A1C": "%", "GLU": "mg/dL"}
 
@@ -209,6 +211,7 @@ def test_a_line_of_the_plan_is_read_as_minutes_before_now() -> None:
 @pytest.mark.slow
 def test_the_papers_scale_has_the_exact_counts_the_small_scales_records_and_the_same_answers() -> None:
     small = set(generate("small"))
+    digest = hashlib.sha256()
     answers: Answers = {}
     counts: Counter[str] = Counter()
     ids: set[bytes] = set()
@@ -217,9 +220,11 @@ def test_the_papers_scale_has_the_exact_counts_the_small_scales_records_and_the_
         counts[resource_type.decode()] += 1
         ids.add(resource_type + resource_id)
         small.discard(record)
+        digest.update(record + b"\n")
         add_to_answers(record, answers)
     assert counts == {"Patient": 100, **PAPER_COUNTS}
     assert counts.total() - 100 == 785_207
     assert len(ids) == counts.total()
     assert not small
+    assert digest.hexdigest() == PAPER_DIGEST
     assert answers == small_answers()

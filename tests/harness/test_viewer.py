@@ -18,6 +18,7 @@ from tests.harness.make_run import RunSpec, make_run
 from tests.harness.viewer_server import running_viewer
 from wardround_harness.viewer.api import build_viewer_app, load_static
 from wardround_harness.viewer.captured import diff_lines, parse_path
+from wardround_harness.viewer.details import write_places
 from wardround_harness.viewer.index import RunIndex
 from wardround_harness.viewer.models import FailureNote
 from wardround_harness.viewer.serve import listen
@@ -388,3 +389,88 @@ def test_any_resource_and_any_objection_can_be_shown(
 def test_paths_are_read_step_by_step() -> None:
     assert parse_path(".a[0].b-c[12]") == ("a", 0, "b-c", 12)
     assert parse_path("") == ()
+
+
+def create(resource: Any, **more: Any) -> dict[str, Any]:
+    return {"function": "procedure.create", "arguments": resource} | more
+
+
+def test_a_write_is_that_of_the_call_that_sent_it() -> None:
+    one, two = {"resourceType": "ServiceRequest", "id": "1"}, {"resourceType": "ServiceRequest", "id": "2"}
+    captured = [{"resource": one}, {"resource": two}]
+    search = {"function": "lab.search", "arguments": {}}
+    assert write_places([create(one), search, create(two)], captured) == [0, None, 1]
+    # A call that was refused before anything was captured takes no write from the one after it.
+    assert write_places([create("not json"), create(one), create(two)], captured) == [None, 0, 1]
+    posts = [{"function": "POST", "arguments": {"url": "u", "body": json.dumps(body)}} for body in ({}, two)]
+    assert write_places(posts, captured[1:]) == [None, 0]
+    assert write_places([create({"text": "sent"})], [{"resource": {"text": "kept otherwise"}}]) == [0]
+
+
+def test_a_run_that_can_not_be_read_is_skipped_by_search_and_named(tmp_path: Path) -> None:
+    make_run(tmp_path / "good", RunSpec(per_category=1))
+    bad = make_run(tmp_path / "bad", RunSpec(per_category=1))
+    (bad / "attempts.jsonl").write_text('{"task_id": 7}\n')
+    with client_of(tmp_path) as client:
+        found = client.get("/api/search", params={"q": "task1_1"}).json()
+        assert [hit["run_id"] for hit in found["hits"]] == ["good"]
+        assert found["skipped"] == ["bad"]
+
+
+def test_a_run_that_has_only_begun_is_shown_empty(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", RunSpec(per_category=1))
+    for name in ("attempts.jsonl", "summary.json"):
+        (folder / name).unlink()
+    with client_of(tmp_path) as client:
+        assert client.get("/api/runs").json()[0]["ledger"] == {"not_run": 10}
+        assert client.get("/api/runs/run").json()["attempts"] == []
+
+
+def test_folders_of_odd_names_open(tmp_path: Path) -> None:
+    names = ["run #1 100%", "a&b=c?d", "é~ü", "run..", "<b>"]
+    for name in names:
+        make_run(tmp_path / name, RunSpec(per_category=1))
+    make_run(Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe")), RunSpec(per_category=1))
+    from urllib.parse import quote
+
+    with client_of(tmp_path) as client:
+        runs = client.get("/api/runs").json()
+        assert len(runs) == 6
+        for run in runs:
+            assert client.get(f"/api/runs/{quote(run['id'], safe='')}").json()["run"]["name"] == run["name"]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_a_line_damaged_anywhere_is_shown_or_refused_and_never_a_fault(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Any one value of a run line replaced by any other JSON value."""
+    line = json.loads((OLD / "attempts.jsonl").read_text().splitlines()[8])
+    target: Any = line
+    for _ in range(data.draw(st.integers(0, 6))):
+        keys = list(target) if isinstance(target, dict) else list(range(len(target)))
+        if not keys:
+            break
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(target[key], dict | list):
+            break
+        target = target[key]
+    keys = list(target) if isinstance(target, dict) else list(range(len(target)))
+    if keys:
+        target[data.draw(st.sampled_from(keys))] = data.draw(json_values)
+    folder = tmp_path_factory.mktemp("damaged")
+    (folder / "manifest.json").write_bytes((OLD / "manifest.json").read_bytes())
+    (folder / "attempts.jsonl").write_text(json.dumps(line) + "\n")
+    client = client_of(folder)
+    for path in (
+        "/api/runs",
+        f"/api/runs/{folder.name}",
+        f"/api/runs/{folder.name}/attempts/task5_1/0",
+        f"/api/runs/{folder.name}/attempts/task5_1/0/rounds/0/calls/0/result",
+        f"/api/compare?a={folder.name}&b={folder.name}",
+        "/api/search?q=resource",
+    ):
+        answer = client.get(path)
+        assert answer.status_code in (200, 404, 422)
+        assert answer.status_code == 200 or answer.json()["detail"]

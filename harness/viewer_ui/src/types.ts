@@ -292,7 +292,7 @@ export interface RunDetail {
   torn: boolean;
 }
 /**
- * What a search found; `more` when it stopped at its limit.
+ * What a search found; `more` when it stopped at its limit; `skipped` names runs that can't be read.
  *
  * This interface was referenced by `ViewerApi`'s JSON-Schema
  * via the `definition` "SearchResult".
@@ -301,4 +301,5 @@ export interface SearchResult {
   hits: Hit[];
   more: boolean;
   query: string;
+  skipped: string[];
 }

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import FastAPI, HTTPException, Query, Request, Response
 from fastapi import Path as PathParameter
+from fastapi.exceptions import ResponseValidationError
 from fastapi.responses import JSONResponse
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -22,7 +23,7 @@ from wardround_schemas.errors import UserError
 from ..report.texts import RESEARCH_USE
 from .compared import compare_entries
 from .details import attempt_detail, result_part
-from .index import Entry, RunIndex
+from .index import MALFORMED, Entry, RunIndex
 from .models import (
     AttemptDetail,
     Compared,
@@ -108,6 +109,12 @@ def build_viewer_app(folder: Path) -> FastAPI:
     async def user_error(request: Request, error: UserError) -> JSONResponse:
         return JSONResponse(Problem(detail=str(error)).model_dump(), status_code=404)
 
+    async def malformed(request: Request, error: Exception) -> JSONResponse:
+        text = f"the run's files are not as expected: {type(error).__name__}: {error}"
+        return JSONResponse(Problem(detail=" ".join(text.split())[:500]).model_dump(), status_code=422)
+
+    for kind in (*MALFORMED, ResponseValidationError):
+        app.add_exception_handler(kind, malformed)
     return app
 
 

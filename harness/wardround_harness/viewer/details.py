@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import orjson
+
 from wardround_schemas.errors import UserError
 
 from ..summary import RULES, Key, Line
@@ -77,18 +79,19 @@ def failure_notes(line: Line) -> list[FailureNote]:
 
 
 def rounds(line: Line) -> list[Round]:
-    """The turns of an attempt; create calls are matched to the captured writes in their order."""
+    """The turns of an attempt, each create call with the captured write that came of it."""
     captured = list((line.get("attempt") or {}).get("calls") or ())
+    turns = [(turn, list(turn.get("calls") or ())) for turn in line.get("rounds") or ()]
+    places = write_places([call for _, calls in turns for call in calls], captured)
     found: list[Round] = []
-    used = 0
-    for turn in line.get("rounds") or ():
-        calls: list[Call] = []
-        for call in turn.get("calls") or ():
-            write = _write_place(call, captured, used)
-            if write is not None:
-                used = write + 1
-            accepted = None if write is None else bool(captured[write].get("accepted", True))
-            calls.append(_call(call, write, accepted))
+    number = 0
+    for turn, calls in turns:
+        shown: list[Call] = []
+        for call in calls:
+            place = places[number]
+            number += 1
+            accepted = None if place is None else bool(captured[place].get("accepted", True))
+            shown.append(_call(call, place, accepted))
         found.append(
             Round(
                 text=str(turn.get("text") or ""),
@@ -97,18 +100,51 @@ def rounds(line: Line) -> list[Round]:
                 tries=int(turn.get("tries") or 1),
                 notes=[str(note) for note in turn.get("notes") or ()],
                 usage=turn.get("usage"),
-                calls=calls,
+                calls=shown,
             )
         )
     return found
 
 
-def _write_place(call: Mapping[str, Any], captured: Sequence[Mapping[str, Any]], start: int) -> int | None:
-    """Which captured write a call made: the next one, if the call is a create or a POST."""
+def write_places(
+    calls: Sequence[Mapping[str, Any]], captured: Sequence[Mapping[str, Any]]
+) -> list[int | None]:
+    """For each call the captured write that came of it, None where none did.
+
+    A run line does not say which. A write is that of the first create call or POST, in order, that sent
+    its resource; where each create call has its write, the order alone decides.
+    """
+    makers = [place for place, call in enumerate(calls) if _may_write(call)]
+    places: list[int | None] = [None] * len(calls)
+    if len(makers) == len(captured):
+        for write, place in enumerate(makers):
+            places[place] = write
+        return places
+    used = 0
+    for place in makers:
+        sent = _sent(calls[place].get("arguments"))
+        for write in range(used, len(captured)):
+            if captured[write].get("resource") == sent:
+                places[place], used = write, write + 1
+                break
+    return places
+
+
+def _may_write(call: Mapping[str, Any]) -> bool:
     name = str(call.get("function"))
-    if start < len(captured) and (name.endswith((".create", "_create")) or name == "POST"):
-        return start
-    return None
+    return name.endswith((".create", "_create")) or name == "POST"
+
+
+def _sent(arguments: Any) -> Any:
+    """The resource that a call's arguments carry: themselves, or the body of a POST."""
+    if isinstance(arguments, Mapping) and set(arguments) == {"url", "body"}:
+        arguments = arguments["body"]
+    if isinstance(arguments, str):
+        try:
+            return orjson.loads(arguments)
+        except orjson.JSONDecodeError:
+            return arguments
+    return arguments
 
 
 def _call(call: Mapping[str, Any], write: int | None, accepted: bool | None) -> Call:

@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,9 @@ from .models import AttemptRow, RunRow, Score
 
 DEPTH: Final = 4
 """How deep below the folder runs are looked for."""
+
+MALFORMED: Final = (LookupError, TypeError, ValueError, AttributeError, OSError)
+"""What reading a file raises that holds other than a run's data."""
 
 Stamp = tuple[int, ...]
 
@@ -71,6 +75,8 @@ class RunIndex:
             for path in self._folders():
                 name = path.relative_to(self.folder).as_posix()
                 name = path.name if name == "." else name
+                # A name that is no UTF-8 could not be sent; its run is still found by its place.
+                name = name.encode("utf-8", "replace").decode()
                 entry = self._entry(self._free_id(name, found), name, path)
                 found[entry.id] = entry
             self._entries = found
@@ -169,19 +175,21 @@ class RunIndex:
         rows: dict[Key, AttemptRow] = {}
         places: dict[Key, tuple[int, int]] = {}
         start = 0
-        with (entry.path / ATTEMPTS).open("rb") as file:
+        path = entry.path / ATTEMPTS
+        # A run that has only begun has no attempts yet.
+        with path.open("rb") if path.exists() else BytesIO() as file:
             for number, raw in enumerate(file, 1):
                 if not raw.endswith(b"\n"):
                     break
                 try:
                     line = orjson.loads(raw)
                     key = key_of(line)
-                except (ValueError, KeyError, TypeError) as error:
+                    row = _attempt_row(line, known)
+                except (UserError, *MALFORMED) as error:
                     raise UserError(f"{entry.name}/{ATTEMPTS} line {number} is not a run line") from error
                 held = rows.get(key)
-                owed = line_status(line) in OWED
-                if held is None or held.owed or not owed:
-                    rows[key] = _attempt_row(line, known)
+                if held is None or held.owed or not row.owed:
+                    rows[key] = row
                     places[key] = start, len(raw)
                 start += len(raw)
         order = {task_id: place for place, task_id in enumerate(known)}
@@ -205,7 +213,7 @@ def _run_row(run_id: str, name: str, path: Path) -> RunRow:
             run = read_run(path, name=name)
             summary = run.summary
         return _row_of(run_id, run, summary)
-    except (UserError, KeyError, TypeError, ValueError) as error:
+    except (UserError, *MALFORMED) as error:
         text = (
             str(error) if isinstance(error, UserError) else f"the run's files are not as expected: {error!r}"
         )

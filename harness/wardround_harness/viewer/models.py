@@ -192,11 +192,12 @@ class Hit(Model):
 
 
 class SearchResult(Model):
-    """What a search found; `more` when it stopped at its limit."""
+    """What a search found; `more` when it stopped at its limit; `skipped` names runs that can't be read."""
 
     query: str
     hits: list[Hit]
     more: bool
+    skipped: list[str]
 
 
 class ComparedTask(Model):

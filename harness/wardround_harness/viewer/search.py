@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import orjson
 
+from wardround_schemas.errors import UserError
+
 from ..summary import RULES
-from .index import Entry, RunIndex
+from .index import MALFORMED, Entry, RunIndex
 from .models import Hit, SearchResult
 
 LIMIT: Final = 200
@@ -23,18 +26,23 @@ def search(index: RunIndex, query: str, only: str | None = None) -> SearchResult
     one run.
     """
     wanted = query.strip().lower()
-    hits: list[Hit] = []
+    result = SearchResult(query=query, hits=[], more=False, skipped=[])
     if len(wanted) < SHORTEST:
-        return SearchResult(query=query, hits=[], more=False)
+        return result
     for row in index.runs():
-        if row.error is not None or (only is not None and row.id != only):
+        if only is not None and row.id != only:
             continue
-        entry = index.entry(row.id)
-        for hit in _search_run(index, entry, wanted):
-            if len(hits) == LIMIT:
-                return SearchResult(query=query, hits=hits, more=True)
-            hits.append(hit)
-    return SearchResult(query=query, hits=hits, more=False)
+        try:
+            hits = list(islice(_search_run(index, index.entry(row.id), wanted), LIMIT + 1))
+        except (UserError, *MALFORMED):
+            result.skipped.append(row.name)
+            continue
+        result.hits.extend(hits)
+        if len(result.hits) > LIMIT:
+            result.more = True
+            del result.hits[LIMIT:]
+            break
+    return result
 
 
 def _search_run(index: RunIndex, entry: Entry, wanted: str) -> Iterator[Hit]:

@@ -17,6 +17,7 @@ export function SearchView({ place }: { place: Place }) {
           <p class="soft" role="status">
             {data.more ? `The first ${data.hits.length} attempts` : `${data.hits.length} attempts`} hold it
             {query.trim().length < 2 ? " (two letters at least)" : ""}.
+            {data.skipped.length > 0 ? ` Not searched, for they can't be read: ${data.skipped.join(", ")}.` : ""}
           </p>
           <ol class="hits">
             {data.hits.map((hit) => (

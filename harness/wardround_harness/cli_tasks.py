@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 TASKS_HELP = "bundled, a task FILE, or medagentbench:FILE"
 FHIR_HELP = "embedded, a chart FILE.db, a FILE or FOLDER of resources, or a server's URL"
+SIGN_IN = {
+    "token_file": "file with the FHIR server's bearer token",
+    "client_id": "client id for SMART Backend Services",
+    "key_file": "file with the private key of that client",
+    "token_url": "token endpoint for that client",
+    "cert": "client certificate, PEM with its key",
+}
+"""Options of a remote FHIR server, each after --fhir-."""
 SHOWN_FINDINGS = 20
 
 
@@ -32,7 +40,7 @@ def add_commands(subparsers: argparse._SubParsersAction[Parser]) -> None:
     grade = subparsers.add_parser("grade", help="judge attempts under both rule sets")
     grade.add_argument("attempts", metavar="ATTEMPTS.jsonl", help="one attempt a line")
     grade.option("--tasks", default="bundled", metavar="T", help=TASKS_HELP)
-    grade.option("--fhir", default="embedded", metavar="F", help=FHIR_HELP)
+    _fhir_options(grade)
     grade.add_argument(
         "-o", "--output", required=True, metavar="VERDICTS.jsonl", help="one verdict line an attempt"
     )
@@ -41,6 +49,12 @@ def add_commands(subparsers: argparse._SubParsersAction[Parser]) -> None:
     parts = tasks.add_subparsers(dest="part", metavar="list|show|generate|check|certify", required=True)
     _add_reading(parts)
     _add_making(parts)
+
+
+def _fhir_options(parser: Parser) -> None:
+    parser.option("--fhir", default="embedded", metavar="F", help=FHIR_HELP)
+    for name, meaning in SIGN_IN.items():
+        parser.option(f"--fhir-{name.replace('_', '-')}", metavar="X", help=meaning)
 
 
 def _add_reading(parts: argparse._SubParsersAction[Parser]) -> None:
@@ -56,7 +70,7 @@ def _add_reading(parts: argparse._SubParsersAction[Parser]) -> None:
 
 def _add_making(parts: argparse._SubParsersAction[Parser]) -> None:
     generate = parts.add_parser("generate", help="make a fresh set from any chart or FHIR server")
-    generate.option("--fhir", default="embedded", metavar="F", help=FHIR_HELP)
+    _fhir_options(generate)
     generate.option("--seed", type=int, required=True, metavar="N", help="same seed and data, same tasks")
     generate.option(
         "--codes", metavar="FILE", help="JSON map from MG, GLU, K, A1C, BP, ... to the server's codes"
@@ -66,7 +80,7 @@ def _add_making(parts: argparse._SubParsersAction[Parser]) -> None:
     generate.set_defaults(run=run_generate)
     check = parts.add_parser("check", help="prove that a set is solvable on a chart")
     check.add_argument("file", metavar="FILE", help=TASKS_HELP)
-    check.option("--fhir", default="embedded", metavar="F", help=FHIR_HELP)
+    _fhir_options(check)
     check.set_defaults(run=run_check)
     certify = parts.add_parser("certify", help="try the graders on right, wrong and mutated attempts")
     certify.add_argument("--markdown", action="store_true", help="the table of docs/grading.md")
@@ -87,7 +101,7 @@ async def _grade(args: argparse.Namespace) -> int:
     references: dict[str, Reference] = {}
     lines: list[str] = []
     passed: Counter[str] = Counter()
-    async with opened(args.fhir) as chart:
+    async with opened(args) as chart:
         for attempt in attempts:
             task = task_set.by_id[attempt.task_id]
             if task.id not in references:
@@ -144,7 +158,7 @@ async def _generate(args: argparse.Namespace) -> int:
             f"--now {args.now!r} is not a dateTime with a zone", mend="such as 2023-11-13T10:15:00+00:00"
         )
     codes = read_codes(args.codes)
-    async with opened(args.fhir) as chart:
+    async with opened(args) as chart:
         made = await generate_tasks(chart, args.seed, codes, now=now, progress=progress_line("patients read"))
     for short in made.shortages:
         stand_in = f", {short.filled} others of its kind instead" if short.filled else ""
@@ -183,7 +197,7 @@ async def _check(args: argparse.Namespace) -> int:
     from wardround_tasks.loading import load_tasks
 
     task_set = load_tasks(args.file)
-    async with opened(args.fhir) as chart:
+    async with opened(args) as chart:
         findings = await check_tasks(task_set.tasks, chart, progress=progress_line("tasks checked"))
     for finding in findings[:SHOWN_FINDINGS]:
         print(f"{finding.task_id}: {finding.problem}")
@@ -204,15 +218,31 @@ def run_certify(args: argparse.Namespace) -> int:
 
 
 @asynccontextmanager
-async def opened(spec: str) -> AsyncIterator[Backend]:
-    """A chart for reading, closed afterwards."""
+async def opened(args: argparse.Namespace) -> AsyncIterator[Backend]:
+    """The chart of --fhir, signed in to where it is a server, closed afterwards."""
     from wardround_server.backends import open_backend
 
-    backend = await open_backend(spec)
+    auth = None
+    if "://" in args.fhir:
+        from wardround_server.backends.auth import RemoteAuth
+
+        told = {name: getattr(args, f"fhir_{name}") for name in SIGN_IN}
+        auth = RemoteAuth.from_environment(
+            token_file=_path(told["token_file"]),
+            client_id=told["client_id"],
+            key_file=_path(told["key_file"]),
+            token_url=told["token_url"],
+            cert_file=_path(told["cert"]),
+        )
+    backend = await open_backend(args.fhir, auth)
     try:
         yield backend
     finally:
         await backend.aclose()
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None
 
 
 def progress_line(what: str) -> Progress:

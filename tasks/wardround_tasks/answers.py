@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from .expect import MEAN_TOLERANCE, AnswerRule
+from .expect import MEAN_TOLERANCE, STORED_TOLERANCE, AnswerRule
 from .instants import parse_instant, same_instant
 from .jsontext import NotJSON, read_json
 from .quantities import squeeze
@@ -77,10 +77,18 @@ def _equal(element: Any, wanted: str | int | float, place: int, rule: AnswerRule
         return same_words(element, wanted)
     given = stated_number(element, rule.units)
     if given is None:
-        return False
+        return rule.stored is not None and _as_stored(element, *rule.stored)
     if rule.kind == "mean":
         return abs(given - wanted) < MEAN_TOLERANCE
     return abs(given - wanted) <= rule.tolerance
+
+
+def _as_stored(element: object, value: float, unit: str) -> bool:
+    """Whether a string gives a converted value as the chart has it, unit and all."""
+    if not isinstance(element, str) or element.strip()[-1:].isdigit():
+        return False
+    given = stated_number(element, frozenset({unit}))
+    return given is not None and abs(given - value) <= STORED_TOLERANCE
 
 
 def same_words(element: object, wanted: str) -> bool:

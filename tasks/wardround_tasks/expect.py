@@ -90,7 +90,8 @@ class AnswerRule:
 
     `empty_ok`: `[]` will do (medagentbench). For the clinical rules: `units` are the spellings,
     without blanks and case, that may follow a number in a string; `times` names the places of
-    `values` that are instants; `tolerance` is how far a number may be off.
+    `values` that are instants; `tolerance` is how far a number may be off; `stored` is a converted
+    value as the chart has it, with its unit, which a string may give as well.
     """
 
     kind: Literal["exact", "mean", "any", "unless_wrong", "impossible"]
@@ -100,6 +101,7 @@ class AnswerRule:
     also: tuple[float, ...] = ()
     times: frozenset[int] = frozenset()
     tolerance: float = STORED_TOLERANCE
+    stored: tuple[float, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

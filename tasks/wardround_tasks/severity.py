@@ -30,8 +30,11 @@ def harms_of(clinical: Mapping[str, Any]) -> dict[str, float]:
     """The kinds of harm in one `clinical` verdict record.
 
     The value is how many fold the dose was off for `wrong_dose_factor` (at least 1; infinite where it
-    was zero or negative), and 1 for every other kind.
+    was zero or negative), and 1 for every other kind. Raises ValueError for a failed verdict without its
+    failures: what can't be counted must not count as nothing.
     """
+    if not clinical.get("passed") and not clinical.get("failures"):
+        raise ValueError("a failed verdict comes without its failures")
     harms: dict[str, float] = {}
     for failure in clinical.get("failures") or ():
         for kind, fold in _kinds(failure):

@@ -105,6 +105,11 @@ def test_a_runs_harms_are_counted_in_attempts_with_an_upper_bound() -> None:
     json.dumps(table, allow_nan=False)
 
 
+def test_a_failed_verdict_without_its_failures_is_refused_not_counted_as_harmless() -> None:
+    with pytest.raises(ValueError, match="without its failures"):
+        severity([{"passed": True, "failures": []}, {"passed": False}])
+
+
 def test_a_run_without_attempts_claims_nothing() -> None:
     table = severity([])
     assert all(row["rate"] is None and row["upper95"] is None for row in table.values())

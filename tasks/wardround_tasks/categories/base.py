@@ -21,12 +21,14 @@ from ..expect import (
     VitalWrite,
     Write,
 )
-from ..quantities import Analyte
+from ..quantities import Analyte, squeeze
 from ..reference import Measurement, Reference
 from ..survey import CodeMap, Person, Survey
 from ..task import Difficulty, Facts, Kind, PatientRef, Task
 from ..verdict import RuleSet
 
+CONVERTED_TOLERANCE = 0.01
+"""How far a value that had to be converted may be off, as a share of it."""
 Form = Literal["medagentbench", "r4", "original"]
 """How an expected write is put: as a profile's schema types it, or as the original's grader wants it."""
 
@@ -143,18 +145,23 @@ def value_answer(
     """
     if measurement is None:
         return AnswerRule("exact", (-1,), units=analyte.spellings)
-    value, tolerance = measurement.value, STORED_TOLERANCE
-    if rules == "clinical":
+    value, tolerance, stored = measurement.value, STORED_TOLERANCE, None
+    units = analyte.spellings
+    if rules == "clinical" and measurement.unit is not None:
         value = analyte.convert(measurement.value, measurement.unit)
-        if value is not measurement.value:
-            tolerance = 0.01 * abs(value)
+        if value is measurement.value:
+            units |= {squeeze(measurement.unit)}
+        else:
+            tolerance = CONVERTED_TOLERANCE * abs(value)
+            stored = (float(measurement.value), squeeze(measurement.unit))
     values: tuple[str | int | float, ...] = (value, measurement.stamp) if with_time else (value,)
     return AnswerRule(
         "exact",
         values,
-        units=analyte.spellings,
+        units=units,
         times=frozenset({1}) if with_time else frozenset(),
         tolerance=tolerance,
+        stored=stored,
     )
 
 

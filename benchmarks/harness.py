@@ -24,7 +24,7 @@ from typing import Any
 
 import anyio
 
-from wardround_harness import attempts, run
+from wardround_harness import attempts, ground, run
 from wardround_harness.agents.base import Agent, Settings, Tool, Transcript, Turn
 from wardround_harness.agents.registry import open_agent
 from wardround_harness.keeping import Keeper
@@ -117,7 +117,7 @@ def measure_speed(folder: Path) -> dict[str, Any]:
         replaced(Keeper, "__call__", timed_async(spent, "writing lines", Keeper.__call__)),
         replaced(run, "conclude", timed_async(spent, "summary and baselines", run.conclude)),
         replaced(run, "write_reports", timed(spent, "report", run.write_reports)),
-        replaced(run, "_play_jobs", timed_async(spent, "playing", run._play_jobs)),
+        replaced(run, "play_missing", timed_async(spent, "playing", run.play_missing)),
     ):
         total = carried_out(folder / "apart", concurrency=1)
     lines = list(read_lines(folder / "apart" / ATTEMPTS))
@@ -148,8 +148,8 @@ def measure_waiting(folder: Path) -> dict[str, Any]:
 
     seconds: dict[str, float] = defaultdict(float)
     with (
-        replaced(run, "open_agent", slowly),
-        replaced(run, "_play_jobs", timed_async(seconds, "playing", run._play_jobs)),
+        replaced(ground, "open_agent", slowly),
+        replaced(run, "play_missing", timed_async(seconds, "playing", run.play_missing)),
     ):
         carried_out(folder / "slow", concurrency=CONCURRENCY, repeats=2)
     turns = opened[0].turns

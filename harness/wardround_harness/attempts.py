@@ -21,7 +21,7 @@ from .costs import CostLimitReached
 from .doors import Door, Effects, House
 from .ledger import SCORED
 from .limits import Caller
-from .loop import Budget, Play, run_rounds
+from .loop import Budget, Play, Status, run_rounds
 from .plan import Lane
 from .prompts import Prompts
 from .protocols.native import Native
@@ -164,6 +164,12 @@ async def _play(job: Job, bench: Bench, play: Play, held: _Held) -> None:
             held.effects = door.effects_now()
     if failure is not None:
         raise failure
+
+
+def lost_line(job: Job, status: Status, error: str) -> Line:
+    """The line of an attempt of which nothing is known but how it was lost: it is owed."""
+    play = Play(Transcript("", task_id=job.task.id, protocol=job.lane), status=status, error=error)
+    return _owed_line(job, play, _Held())
 
 
 def _attempt(job: Job, play: Play, effects: Effects) -> Attempt:

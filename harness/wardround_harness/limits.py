@@ -143,7 +143,11 @@ class Caller:
                     failures += 1
                     wait = self.policy.wait(failures, error, self.uniform)
                     if error.kind in THROTTLED:
-                        self.limiter.throttled(sent_at, wait or 0.0)
+                        # Everyone waits as long as the provider asked for; only this request backs off.
+                        asked = (
+                            error.retry_after if error.retry_after is not None and wait is not None else 0.0
+                        )
+                        self.limiter.throttled(sent_at, asked)
                     if wait is None:
                         raise
                 else:

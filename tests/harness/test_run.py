@@ -11,11 +11,11 @@ import orjson
 import pytest
 
 from tests.harness.fakes import FINISH, FakeModel, calls, failing, says
-from wardround_harness import run as running
+from wardround_harness import ground
 from wardround_harness.agents.base import Agent, KeyRefused, Settings, Tool, Transcript, Turn, Usage
 from wardround_harness.plan import RunPlan
 from wardround_harness.reading import read_run
-from wardround_harness.run import Report, execute
+from wardround_harness.run import Report, execute, make_jobs
 from wardround_harness.runs import ATTEMPTS, SUPERSEDED, read_json, read_lines
 from wardround_schemas.errors import UserError
 from wardround_schemas.records import check_record
@@ -46,7 +46,7 @@ class Playing:
         self._monkeypatch = monkeypatch
 
     def __call__(self, agent: Agent) -> None:
-        self._monkeypatch.setattr(running, "open_agent", lambda *given, **named: agent)
+        self._monkeypatch.setattr(ground, "open_agent", lambda *given, **named: agent)
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ async def test_repeats_give_pass_hat_k(tmp_path: Path) -> None:
 
 async def test_the_order_of_both_protocols_is_drawn_by_the_seed() -> None:
     tasks = load_tasks("bundled").tasks[:20]
-    one, same, other = (running.make_jobs(tasks, 1, ("native", "text"), seed) for seed in (1, 1, 2))
+    one, same, other = (make_jobs(tasks, 1, ("native", "text"), seed) for seed in (1, 1, 2))
     assert one == same
     assert one != other
     assert sorted((job.task.id, job.lane) for job in one) == sorted((job.task.id, job.lane) for job in other)

@@ -94,7 +94,7 @@ PREFIXES: tuple[tuple[str, Opener], ...] = (
 """Prefixes that are followed by a name, a path or a template."""
 
 PLUGINS = "wardround.agents"
-"""Entry points of agents from other packages: the name is the prefix of NAME/MODEL, the object an `Opener`."""
+"""Entry points of agents from other packages: name and prefix of NAME/MODEL; the object is an `Opener`."""
 
 FORMS = ("anthropic/NAME", "openai/NAME", "openai-chat/NAME", "command:TEMPLATE", "builtin/replay:RUN")
 

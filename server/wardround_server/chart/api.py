@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 from fastapi import APIRouter, Request, Response
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from wardround_schemas.chart import SearchPage
 from wardround_schemas.errors import ChartError
@@ -26,6 +27,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 MAX_FORM = 64 << 10
 """Bytes of a POST `_search` body."""
 _READING = ("GET", "HEAD")
+_WRITING = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 _READ_PARAMETERS = ("_format", "_pretty", "_summary", "_elements")
 
 
@@ -49,6 +51,8 @@ def build_fhir_router(backend: ReadableChart) -> APIRouter:
     Every error is an OperationOutcome. Include it with the prefix that `backend.base_url` ends in.
     """
     face = _Face(backend)
+    # FastAPI's own `path` stops at a line break, and what it does not match gets an answer that is not FHIR.
+    register_url_convertor("anything", _Anything())
     router = APIRouter(tags=["fhir"])
 
     def add(path: str, handler: Handler, methods: tuple[str, ...], **documented: Any) -> None:
@@ -93,9 +97,15 @@ def build_fhir_router(backend: ReadableChart) -> APIRouter:
         openapi_extra={"parameters": _READ_PATH},
         responses=_ANSWERS,
     )
-    add("/{path:path}", face.nowhere, _READING)
-    add("/{path:path}", face.refuse_write, ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"))
+    add("/{path:anything}", face.nowhere, _READING)
+    add("/{path:anything}", face.refuse_write, _WRITING)
     return router
+
+
+class _Anything(StringConvertor):
+    """The rest of a path, whatever it is."""
+
+    regex = "(?s:.*)"
 
 
 class _Face:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -18,25 +17,28 @@ Json = dict[str, Any]
 _LEFT_OUT = frozenset({"meta", "text"})
 
 
-@dataclass(frozen=True, slots=True)
-class Digits:
+class Digits(NamedTuple):
     """A number as the chart wrote it: 7.10 stays 7.10."""
 
     text: str
-
-
-def read_exactly(text: str) -> Any:
-    """Parse JSON with every number that a float or 64 bits could change kept as `Digits`."""
-    return json.loads(text, parse_float=Digits, parse_int=_whole)
 
 
 def _whole(text: str) -> int | Digits:
     return int(text) if len(text) <= 18 else Digits(text)
 
 
+EXACT = json.JSONDecoder(parse_float=Digits, parse_int=_whole)
+"""Keeps every number that a float or 64 bits could change as `Digits`."""
+
+
+def read_exactly(text: str) -> Any:
+    """Parse JSON so that `write_exactly` gives every number with the same digits."""
+    return EXACT.decode(text)
+
+
 def write_exactly(value: object) -> bytes:
     """Compact JSON of what `read_exactly` read."""
-    return orjson.dumps(value, default=_fragment, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+    return orjson.dumps(value, default=_fragment)
 
 
 def _fragment(value: object) -> orjson.Fragment:
@@ -58,8 +60,7 @@ def factored(resources: Sequence[Json]) -> tuple[Json, list[Json]]:
     """What all resources share, and each one's own rest. Fewer than two share nothing."""
     if len(resources) < 2:
         return {}, list(resources)
-    shared = _common(resources)
-    return shared, [_rest(resource, shared) for resource in resources]
+    return _factored(resources)
 
 
 def merged(shared: Json, own: Json) -> Json:
@@ -76,59 +77,55 @@ def _merged_value(shared: Any, own: Any) -> Any:
     return [merged(part, rest) for part, rest in zip(shared, own, strict=True)]
 
 
-def _common(objects: Sequence[Json]) -> Json:
-    """The members that all objects have with the same value; objects, and lists of them, part by part."""
-    first, others = objects[0], objects[1:]
+def _factored(objects: Sequence[Json]) -> tuple[Json, list[Json]]:
+    """Take objects apart member by member: what is the same in all, and what each has beside it."""
     shared: Json = {}
-    for name, value in first.items():
-        if not all(name in other for other in others):
+    own: list[Json] = [dict(item) for item in objects]
+    for name, value in objects[0].items():
+        if not all(name in item for item in objects):
             continue
-        values = [value, *(other[name] for other in others)]
-        if all(_same(value, other) for other in values[1:]):
-            shared[name] = value
-        else:
-            part = _common_part(values)
-            if part is not None:
-                shared[name] = part
-    return shared
+        column = [item[name] for item in objects]
+        common, rests = _factored_column(value, column)
+        if common is None:
+            continue
+        shared[name] = common
+        for item, rest in zip(own, rests, strict=True):
+            if _is_nothing(rest):
+                del item[name]
+            else:
+                item[name] = rest
+    return shared, own
 
 
-def _common_part(values: Sequence[Any]) -> Json | list[Json] | None:
-    """What differing values share all the same: members of objects, or of objects in lists as long."""
-    if all(isinstance(value, dict) for value in values):
-        return _common(values) or None
-    if all(map(_is_list_of_objects, values)) and len({len(value) for value in values}) == 1:
-        parts = [_common(items) for items in zip(*values, strict=True)]
-        return parts if any(parts) else None
-    return None
+def _factored_column(value: Any, column: list[Any]) -> tuple[Any, list[Any]]:
+    """The same for one member's values; None where they share nothing."""
+    if _all_same(value, column):
+        return value, [None] * len(column)
+    if all(isinstance(item, dict) for item in column):
+        common, rests = _factored(column)
+        return common or None, rests
+    if all(map(_is_list_of_objects, column)) and len({len(item) for item in column}) == 1:
+        parts = [_factored(items) for items in zip(*column, strict=True)]
+        if any(common for common, _ in parts):
+            split = zip(*(rests for _, rests in parts), strict=True)
+            return [common for common, _ in parts], [list(rests) for rests in split]
+    return None, []
+
+
+def _all_same(value: Any, column: list[Any]) -> bool:
+    """Equal as JSON: true is not 1, though Python says so."""
+    text = _text(value)
+    return all(item == value and _text(item) == text for item in column)
+
+
+def _text(value: Any) -> bytes:
+    return orjson.dumps(value, default=_fragment, option=orjson.OPT_SORT_KEYS)
+
+
+def _is_nothing(rest: Any) -> bool:
+    """Whether a member is wholly among what is shared."""
+    return rest is None or rest == {} or (isinstance(rest, list) and not any(rest))
 
 
 def _is_list_of_objects(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
-
-
-def _rest(resource: Json, shared: Json) -> Json:
-    own: Json = {}
-    for name, value in resource.items():
-        if name not in shared:
-            own[name] = value
-        elif not _same(value, shared[name]):
-            own[name] = _rest_part(value, shared[name])
-    return own
-
-
-def _rest_part(value: Any, shared: Any) -> Any:
-    if isinstance(value, dict):
-        return _rest(value, shared)
-    return [_rest(item, part) for item, part in zip(value, shared, strict=True)]
-
-
-def _same(one: object, other: object) -> bool:
-    """Equal as JSON: true is not 1, though Python says so."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return one == other

@@ -196,9 +196,14 @@ async def _check(args: argparse.Namespace) -> int:
     from wardround_tasks.check import check_tasks
     from wardround_tasks.loading import load_tasks
 
+    from .oracle_check import oracle_findings
+
     task_set = load_tasks(args.file)
     async with opened(args) as chart:
         findings = await check_tasks(task_set.tasks, chart, progress=progress_line("tasks checked"))
+        findings += await oracle_findings(
+            task_set, chart, progress=progress_line("tasks tried by the oracle")
+        )
     for finding in findings[:SHOWN_FINDINGS]:
         print(f"{finding.task_id}: {finding.problem}")
     if len(findings) > SHOWN_FINDINGS:

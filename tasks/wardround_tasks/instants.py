@@ -44,7 +44,7 @@ def parse_instant(text: object) -> datetime | None:
             int(day),
             int(hour),
             int(minute),
-            min(int(second or 0), 59) if second != "60" else 59,
+            59 if second == "60" else int(second or 0),
             int((fraction or "0")[:6].ljust(6, "0")),
             _zone(zone),
         )

@@ -57,6 +57,7 @@ def add_commands(subparsers: Subparsers) -> None:
     """Register `run`; it sets `run`, a function of the arguments."""
     parser = subparsers.add_parser("run", help="take an agent through the tasks and grade what it did")
     _add_what(parser)
+    _add_sign_in(parser)
     _add_how(parser)
     _add_model(parser)
     _add_where(parser)
@@ -84,6 +85,14 @@ def _add_what(parser: Parser) -> None:
     )
     parser.option("--limit", type=positive, metavar="N", help="the first N tasks")
     parser.option("--repeats", type=positive, default=1, metavar="K", help="times each task is done (1)")
+
+
+def _add_sign_in(parser: Parser) -> None:
+    parser.option("--fhir-token-file", type=Path, metavar="FILE", help="the FHIR server's bearer token")
+    parser.option("--fhir-client-id", metavar="ID", help="client of SMART Backend Services")
+    parser.option("--fhir-key-file", type=Path, metavar="FILE", help="the private key of that client")
+    parser.option("--fhir-token-url", metavar="U", help="the token endpoint for that client")
+    parser.option("--fhir-cert", type=Path, metavar="FILE", help="client certificate, PEM with its key")
 
 
 def _add_how(parser: Parser) -> None:
@@ -169,6 +178,11 @@ def make_plan(args: argparse.Namespace) -> RunPlan:
         "out",
         "tasks",
         "fhir",
+        "fhir_token_file",
+        "fhir_client_id",
+        "fhir_key_file",
+        "fhir_token_url",
+        "fhir_cert",
         "protocol",
         "rounds",
         "repeats",

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from wardround_schemas.errors import UserError
 
@@ -29,15 +29,23 @@ class CostLimitReached(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens. A cached or cache-writing rate that is None is the input's."""
+    """US dollars per million tokens. A cached or cache-writing rate that is None is the input's.
+
+    Some providers charge more for a whole request whose prompt is long: `long` holds those rates, and
+    `above` the prompt's tokens from which on they apply.
+    """
 
     input: float
     output: float
     cached_input: float | None = None
     cache_write: float | None = None
+    above: int | None = None
+    long: Price | None = None
 
     def cost(self, usage: Usage) -> float:
-        """US dollars of the tokens; cached and cache-writing tokens are parts of the input's."""
+        """US dollars of one request; cached and cache-writing tokens are parts of the input's."""
+        if self.long is not None and self.above is not None and usage.input_tokens > self.above:
+            return self.long.cost(usage)
         cached = self.input if self.cached_input is None else self.cached_input
         written = self.input if self.cache_write is None else self.cache_write
         plain = max(0, usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens)
@@ -136,30 +144,37 @@ class Purse:
 
 
 def load_price(key: str, override: Path | None = None) -> Price | None:
-    """The price of a model (`provider/name`), from the override file or the bundled one; None if unknown.
+    """The price of a model, from the override file or the bundled one; None if unknown.
 
-    A file is {"as_of": "YYYY-MM-DD", "models": {KEY: {"input", "output", "cached_input",
-    "cache_write"}}}, US dollars per million tokens; the last two may be left out. UserError for an
-    override file that is not of this form.
+    `key` is `provider/name`, with `@host` behind it where the model is not asked at its vendor: list
+    prices say nothing of such a model, so only an override, which may leave the host out, can.
+    A file is {"as_of": "YYYY-MM-DD", "models": {KEY: {"input", "output", "cached_input", "cache_write",
+    "long": {"above", ...the same}}}}, US dollars per million tokens; the last three may be left out.
+    UserError for an override file that is not of this form.
     """
     if override is not None:
         try:
             text = override.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f"--prices {override} can't be read", mend=str(error)) from error
-        found = _price(text, key, f"--prices {override}")
-        if found is not None:
-            return found
-    return _price((files(__package__) / "prices.json").read_text(encoding="utf-8"), key, "prices.json")
+        for name in (key, key.partition("@")[0]):
+            found = _price(text, name, f"--prices {override}")
+            if found is not None:
+                return found
+    # One vendor, two of its APIs, the same price.
+    listed = key.replace("openai-chat/", "openai/", 1)
+    return _price(bundled_prices(), listed, "prices.json")
+
+
+def bundled_prices() -> str:
+    """The text of the bundled price file."""
+    return (files(__package__) / "prices.json").read_text(encoding="utf-8")
 
 
 def _price(text: str, key: str, where: str) -> Price | None:
     try:
-        models = json.loads(text)["models"]
-        entry = models.get(key)
-        return (
-            None if entry is None else Price(**{name: _rate(entry, name) for name in RATES if name in entry})
-        )
+        entry = json.loads(text)["models"].get(key)
+        return None if entry is None else _read_price(entry)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UserError(
             f"{where} is not a price file: {type(error).__name__}: {error}",
@@ -167,7 +182,17 @@ def _price(text: str, key: str, where: str) -> Price | None:
         ) from error
 
 
-def _rate(entry: dict[str, float], name: str) -> float:
+def _read_price(entry: dict[str, Any]) -> Price:
+    rates = {name: _rate(entry, name) for name in RATES if name in entry}
+    if "long" not in entry:
+        return Price(**rates)
+    long, above = entry["long"], entry["long"]["above"]
+    if not isinstance(above, int) or above < 1:
+        raise ValueError(f"above is {above!r}")
+    return Price(**rates, above=above, long=_read_price({k: v for k, v in long.items() if k in RATES}))
+
+
+def _rate(entry: dict[str, Any], name: str) -> float:
     rate = float(entry[name])
     if not 0.0 <= rate < 1e6:
         raise ValueError(f"{name} is {rate}")

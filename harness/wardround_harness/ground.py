@@ -11,6 +11,7 @@ from typing import Any, Final
 from wardround_schemas.errors import UserError
 from wardround_schemas.formats import export
 from wardround_server.backends.base import Backend, ChartInfo, open_backend
+from wardround_server.service import remote_auth
 from wardround_server.settings import ServerSettings
 from wardround_tasks.loading import TaskSet, load_tasks
 from wardround_tasks.task import Task
@@ -56,7 +57,8 @@ async def open_ground(plan: RunPlan) -> AsyncIterator[Ground]:
     tasks = select_tasks(task_set, plan.only, plan.limit)
     prompts = Prompts.load(plan.system_prompt, plan.prompt_file)
     async with AsyncExitStack() as stack:
-        backend = await open_backend(plan.fhir, page_size=server_settings(plan).page_size)
+        settings = server_settings(plan)
+        backend = await open_backend(plan.fhir, remote_auth(settings), page_size=settings.page_size)
         stack.push_async_callback(backend.aclose)
         agent = open_agent(
             plan.model,
@@ -143,6 +145,11 @@ def server_settings(plan: RunPlan) -> ServerSettings:
     """The settings of the server behind a run: writes are captured, whatever else is asked."""
     return ServerSettings(
         fhir=plan.fhir,
+        fhir_token_file=plan.fhir_token_file,
+        fhir_client_id=plan.fhir_client_id,
+        fhir_key_file=plan.fhir_key_file,
+        fhir_token_url=plan.fhir_token_url,
+        fhir_cert=plan.fhir_cert,
         writes="capture",
         results=plan.results,
         profile=plan.profile,

@@ -29,6 +29,11 @@ class RunPlan:
     out: Path
     tasks: str = "bundled"
     fhir: str = "embedded"
+    fhir_token_file: Path | None = None
+    fhir_client_id: str | None = None
+    fhir_key_file: Path | None = None
+    fhir_token_url: str | None = None
+    fhir_cert: Path | None = None
     protocol: Protocol = "native"
     rounds: int = 8
     repeats: int = 1
@@ -51,6 +56,12 @@ class RunPlan:
     allow_chart_to_provider: bool = False
     executor: Literal["local", "ray"] = "local"
     ray_address: str | None = None
+
+    @property
+    def secret_files(self) -> tuple[Path, ...]:
+        """Files whose contents must not get into a run folder."""
+        named = (self.fhir_token_file, self.fhir_key_file, self.mcp_token_file)
+        return tuple(path for path in named if path is not None)
 
     @property
     def lanes(self) -> tuple[Lane, ...]:

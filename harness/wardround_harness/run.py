@@ -105,8 +105,7 @@ async def play_missing(
 def open_folder(ground: Ground, lane: Lane, stack: ExitStack) -> RunWriter:
     """The run folder of a protocol, closed with the stack."""
     plan = ground.plan
-    files = () if plan.mcp_token_file is None else (plan.mcp_token_file,)
-    redact = Redactor(secrets_of(urls=(plan.fhir, plan.base_url, plan.mcp), files=files))
+    redact = Redactor(secrets_of(urls=(plan.fhir, plan.base_url, plan.mcp), files=plan.secret_files))
     manifest = make_manifest(ground, lane)
     folder = RunWriter.open(plan.folder(lane), manifest, resume=plan.resume, redact=redact)
     stack.callback(folder.close)

@@ -53,7 +53,7 @@ async def open_service(settings: ServerSettings, *, base_url: str | None = None)
 
     backend = await open_backend(
         settings.fhir,
-        _auth(settings),
+        remote_auth(settings),
         page_size=settings.page_size,
         base_url=base_url,
         allow_writes=reach(settings.writes) >= reach("confirm"),
@@ -66,7 +66,7 @@ async def open_service(settings: ServerSettings, *, base_url: str | None = None)
         raise
 
 
-def _auth(settings: ServerSettings) -> RemoteAuth | None:
+def remote_auth(settings: ServerSettings) -> RemoteAuth | None:
     """How to sign in to a remote server; None where nothing asks for it, so that nothing is imported."""
     asked = (
         settings.fhir_token_file,

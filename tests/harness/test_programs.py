@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import httpx
 import pytest
 import uvicorn
 from mcp.server.mcpserver import MCPServer
-from starlette.types import ASGIApp
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.harness.test_run import plan, rate, without_times
 from wardround_harness.houses import LocalHouse
@@ -271,3 +273,45 @@ async def test_a_server_that_goes_away_is_owed_not_scored(tmp_path: Path) -> Non
         report = await execute(plan(tmp_path / "r", mcp=url, concurrency=1), signals=False)
     assert report.summaries["native"]["ledger"] == {"completed": 2, "chart_error": 8}
     assert report.exit_code == 3
+
+
+@pytest.mark.parametrize("protocol", ["native", "text"])
+async def test_a_chart_behind_a_fhir_url_gives_the_same_verdicts(tmp_path: Path, protocol: Any) -> None:
+    async with ours(tmp_path) as (url, _):
+        far = plan(tmp_path / "far", fhir=url.removesuffix("/mcp") + "/fhir", protocol=protocol)
+        report = await execute(far, signals=False)
+    assert report.exit_code == 0
+    assert rate(report.summaries[protocol]) == rate(report.summaries[protocol], "medagentbench") == 1.0
+
+
+@dataclass
+class Failing:
+    """An application whose chart answers 500 after so many requests (None: never)."""
+
+    app: ASGIApp
+    after: int | None
+    asked: int = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith("/fhir/"):
+            self.asked += 1
+            if self.after is not None and self.asked > self.after:
+                await Response("the disk is gone", 500)(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+async def test_a_chart_that_goes_away_is_owed_and_made_up_later(tmp_path: Path) -> None:
+    async with await open_service(ServerSettings(journal=tmp_path / "served")) as service:
+        app = Failing(build_app(service), after=12)
+        async with serving(app) as base:
+            far = plan(tmp_path / "r", fhir=f"{base}/fhir", concurrency=1)
+            report = await execute(far, signals=False)
+            app.after = None
+            again = await execute(replace(far, resume=True), signals=False)
+    ledger = report.summaries["native"]["ledger"]
+    assert sorted(ledger) == ["chart_error", "completed"]
+    assert sum(ledger.values()) == 10
+    assert report.exit_code == 3
+    assert (again.exit_code, rate(again.summaries["native"])) == (0, 1.0)
+    assert len(list(read_lines(tmp_path / "r" / ATTEMPTS))) == 10

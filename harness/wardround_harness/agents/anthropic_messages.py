@@ -17,7 +17,19 @@ from .base import (
     Usage,
     UserMessage,
 )
-from .wire import JSON, Address, Dropped, ask, count, given, items, optional_settings, part, read_json
+from .wire import (
+    JSON,
+    Address,
+    Dropped,
+    ask,
+    count,
+    given,
+    items,
+    optional_settings,
+    part,
+    price_key,
+    read_json,
+)
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -47,7 +59,7 @@ class AnthropicMessages:
     def __init__(self, name: str, model: str, address: Address) -> None:
         self.name = name
         self.destination: str | None = address.base_url
-        self.price_key: str | None = name
+        self.price_key: str | None = price_key(name, address, DEFAULT_BASE)
         self._model = model
         self._address = address
         self._dropped = Dropped()

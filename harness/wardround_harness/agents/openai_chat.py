@@ -33,6 +33,7 @@ from .wire import (
     items,
     optional_settings,
     part,
+    price_key,
     read_json,
     sampling_notes,
 )
@@ -65,7 +66,7 @@ class OpenAIChat:
     def __init__(self, name: str, model: str, address: Address) -> None:
         self.name = name
         self.destination: str | None = address.base_url
-        self.price_key: str | None = name
+        self.price_key: str | None = price_key(name, address, DEFAULT_BASE)
         self._model = model
         self._address = address
         self._own = urlsplit(address.base_url).hostname == urlsplit(DEFAULT_BASE).hostname

@@ -30,6 +30,7 @@ from .wire import (
     items,
     optional_settings,
     part,
+    price_key,
     read_json,
     sampling_notes,
 )
@@ -69,7 +70,7 @@ class OpenAIResponses:
     def __init__(self, name: str, model: str, address: Address) -> None:
         self.name = name
         self.destination: str | None = address.base_url
-        self.price_key: str | None = name
+        self.price_key: str | None = price_key(name, address, DEFAULT_BASE)
         self._model = model
         self._address = address
         self._dropped = Dropped()

@@ -99,6 +99,15 @@ def find_address(
     return Address(url.rstrip("/"), key)
 
 
+def price_key(name: str, address: Address, vendor: str) -> str:
+    """What a model's price is filed under: its name; with its host where it is not asked at its vendor.
+
+    A gateway or a server of one's own asks other prices than the vendor's list, though the name be the same.
+    """
+    host = urlsplit(address.base_url).hostname
+    return name if host == urlsplit(vendor).hostname else f"{name}@{host}"
+
+
 def environment() -> Mapping[str, str]:
     """The process's environment, read when an agent is opened and not at import."""
     return os.environ

@@ -93,6 +93,7 @@ def run_grade(args: argparse.Namespace) -> int:
 
 
 async def _grade(args: argparse.Namespace) -> int:
+    from wardround_tasks.check import unknown_patients
     from wardround_tasks.grading import grade, read_reference
     from wardround_tasks.loading import load_attempts, load_tasks
 
@@ -101,8 +102,9 @@ async def _grade(args: argparse.Namespace) -> int:
     references: dict[str, Reference] = {}
     lines: list[str] = []
     passed: Counter[str] = Counter()
+    say = progress_line("attempts graded")
     async with opened(args) as chart:
-        for attempt in attempts:
+        for done, attempt in enumerate(attempts, start=1):
             task = task_set.by_id[attempt.task_id]
             if task.id not in references:
                 references[task.id] = await read_reference(task, chart)
@@ -110,6 +112,11 @@ async def _grade(args: argparse.Namespace) -> int:
             passed["medagentbench"] += verdicts.medagentbench.passed
             passed["clinical"] += verdicts.clinical.passed
             lines.append(json.dumps(verdicts.to_json()))
+            say(done, len(attempts))
+        strangers = await unknown_patients([task_set.by_id[task_id] for task_id in references], chart)
+    if strangers:
+        some = f"{len(strangers)} of the tasks' patients are not in this chart ({strangers[0]}, ...)"
+        print(f"{some}: is --fhir right?", file=sys.stderr)
     write_private(args.output, lines)
     scores = ", ".join(f"{rules} {count} passed" for rules, count in passed.items())
     print(f"{len(lines)} verdicts in {args.output}" + (f": {scores}" if scores else ""), file=sys.stderr)

@@ -7,7 +7,7 @@ disagree, one of them, or the server's search, is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -73,6 +73,15 @@ async def _problems(task: Task, chart: ChartReader) -> list[str]:
     if second is not None and writes != second[1]:
         problems.append(f"{writes} writes are due by the grader and {second[1]} by the second computation")
     return problems
+
+
+async def unknown_patients(tasks: Iterable[Task], chart: ChartReader) -> list[str]:
+    """The MRNs of the tasks' patients whom the chart does not have, each once, in order.
+
+    A chart of other people would give every question about results the answer -1.
+    """
+    patients = dict.fromkeys(task.patient for task in tasks if task.patient is not None)
+    return [patient.mrn for patient in patients if not await _known(chart, patient)]
 
 
 async def _known(chart: ChartReader, patient: PatientRef) -> bool:

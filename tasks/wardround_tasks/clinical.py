@@ -85,8 +85,8 @@ def is_patient(reference: object, patient: PatientRef) -> bool:
 def _writes(attempt: Attempt, writes: tuple[Write, ...]) -> list[Failure]:
     """Pair the accepted writes with the expected ones by type, then judge each pair.
 
-    The order of two writes does not matter. A second write of a type is an extra one; where the
-    number is right and the type is not, the write went to the wrong place.
+    The order of two writes does not matter. A second write of a type is an extra one; one of a type that
+    is not expected at all stands for a missing one that went to the wrong place.
     """
     left = list(attempt.accepted)
     failures: list[Failure] = []
@@ -100,9 +100,12 @@ def _writes(attempt: Attempt, writes: tuple[Write, ...]) -> list[Failure]:
         best, chosen = min(judged, key=lambda pair: (len(pair[0]), pair[1]))
         failures.extend(best)
         left = [pair for pair in left if pair[0] != chosen]
+    kinds = {write.resource_type for write in writes}
+    strays = [pair for pair in left if pair[1].resource_type not in kinds]
     for write in lacking:
-        if left:
-            place, call = left.pop(0)
+        if strays:
+            place, call = strays.pop(0)
+            left = [pair for pair in left if pair[0] != place]
             path = f"$.calls[{place}].resource_type"
             failures.append(Failure("wrong_endpoint", path, write.resource_type, call.resource_type))
         else:

@@ -52,7 +52,6 @@ class MedicationWrite:
     unit: str
     hours: float | None = None
     tolerance: float = 0.0
-    doses_by_tier: tuple[float, ...] = ()
     resource_type: str = "MedicationRequest"
 
     @property

@@ -103,7 +103,7 @@ def load_attempts(path: str, task_set: TaskSet) -> list[Attempt]:
 
 def _read(path: str, wanted: str) -> tuple[str, str]:
     try:
-        return Path(path).name, Path(path).read_text(encoding="utf-8")
+        return Path(path).name, Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text (byte {error.start})", mend=f"give {wanted}") from None
     except (OSError, ValueError) as error:

@@ -14,7 +14,7 @@ from .quantities import DIMENSIONS, amount
 KINDS: Final[dict[str, str]] = {
     "wrong_patient": "a write on another patient",
     "commission": "an order or record that should not be",
-    "omission": "an order or record that should be and is not",
+    "omission": "an order or record that should be and is not, or not in force",
     "wrong_dose_factor": "a dose or rate off by a factor",
     "wrong_dose_tier": "a dose or rate of another tier of the protocol",
     "wrong_dose_unclear": "a dose or rate that can't be read, or more than one",
@@ -22,6 +22,13 @@ KINDS: Final[dict[str, str]] = {
 }
 """Kinds of harm, the gravest first, and what each means."""
 TIERS: Final = {"g": (1.0, 2.0, 4.0), "h": (1.0, 2.0, 4.0)}
+NOT_IN_FORCE: Final = (".status", ".intent", ".doNotPerform")
+"""Fields by which an order, though placed, is not one to be carried out."""
+_SIMPLE: Final = {
+    "missing_write": "omission",
+    "invalid_resource": "omission",
+    "wrong_patient": "wrong_patient",
+}
 REFUSED: Final = " (refused)"
 """Ends the `got` of a write that was tried and refused: it failed, but nothing came of it."""
 
@@ -53,8 +60,26 @@ def _kinds(failure: Mapping[str, Any]) -> list[tuple[str, float]]:
         return [("omission", 1.0), ("commission", 1.0)]
     if code == "wrong_dose":
         return [_dose(failure.get("expected"), got)]
-    kind = {"missing_write": "omission", "wrong_patient": "wrong_patient"}.get(str(code))
+    if code == "wrong_code" and _is_another_thing(failure):
+        return [("omission", 1.0), ("commission", 1.0)]
+    if code == "wrong_field" and str(failure.get("path")).endswith(NOT_IN_FORCE):
+        return [("omission", 1.0)]
+    kind = _SIMPLE.get(str(code))
     return [] if kind is None else [(kind, 1.0)]
+
+
+def _is_another_thing(failure: Mapping[str, Any]) -> bool:
+    """Whether the code names something else, rather than the right thing in an unusual place or system."""
+    expected, got = failure.get("expected"), failure.get("got")
+    if isinstance(expected, str):
+        return isinstance(got, str)
+    wanted = expected.get("code") if isinstance(expected, dict) else None
+    codes = (
+        [coding.get("code") for coding in got or () if isinstance(coding, dict)]
+        if isinstance(got, list)
+        else []
+    )
+    return any(code != wanted for code in codes)
 
 
 def _dose(expected: Any, got: Any) -> tuple[str, float]:

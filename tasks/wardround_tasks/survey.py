@@ -117,7 +117,6 @@ class Survey:
     people: tuple[Person, ...]
     now: datetime | None
     latest: datetime
-    total_patients: int
 
     def moments(self, series: Series, *offsets: timedelta) -> list[datetime]:
         """Moments at which to set a task over a series: `now`, or so long after its newest result."""
@@ -163,7 +162,7 @@ async def read_survey(
         if times
         else default
     )
-    return Survey(tuple(full), now, latest, len(people))
+    return Survey(tuple(full), now, latest)
 
 
 async def _patients(chart: ChartReader, most: int) -> list[dict[str, Any]]:

@@ -117,6 +117,16 @@ def test_grade_says_where_it_cannot_write_or_read(
     assert not Path("x.jsonl").exists()
 
 
+def test_grade_says_when_the_chart_is_of_other_people(
+    tmp_path: Path, originals: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "verdicts.jsonl"
+    made = attempts(tmp_path, {"task_id": "task4_1", "answer": "[-1]"})
+    assert run("grade", made, "--tasks", originals, "--fhir", "embedded", "-o", str(out)) == 0
+    assert f"({MRN}, ...)" in capsys.readouterr().err
+    assert len(lines(out)) == 1
+
+
 def test_grade_of_no_attempts_is_an_empty_file(tmp_path: Path, chart: str, originals: str) -> None:
     out = tmp_path / "verdicts.jsonl"
     assert run("grade", attempts(tmp_path), "--tasks", originals, "--fhir", chart, "-o", str(out)) == 0

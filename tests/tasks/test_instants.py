@@ -38,7 +38,7 @@ EDITS = st.lists(
 )
 
 
-@settings(max_examples=1500, derandomize=True, deadline=None)
+@settings(max_examples=500, derandomize=True, deadline=None)
 @given(EDITS.map(_edited) | st.text(max_size=30))
 def test_an_instant_is_what_fhirs_grammar_and_the_calendar_allow(text: str) -> None:
     parsed = parse_instant(text)

@@ -33,6 +33,26 @@ def test_an_order_that_should_not_be_is_a_commission() -> None:
     assert harms("task5", "[0.8]", magnesium(4), level(), chart=MG) == {"commission": 1}
 
 
+def test_another_drug_is_an_order_that_should_not_be_and_one_that_is_missing() -> None:
+    order = magnesium(4)
+    order["medicationCodeableConcept"]["coding"][0]["code"] = "0409-6729-24"
+    assert harms("task5", "[0.8]", order, chart=MG) == {"omission": 1, "commission": 1}
+    order["medicationCodeableConcept"]["coding"][0] = {"system": "http://example.org", "code": "0338-1715-40"}
+    assert harms("task5", "[0.8]", order, chart=MG) == {}
+    assert harms("task3", "[]", reading(code={"text": "HR"})) == {"omission": 1, "commission": 1}
+
+
+@pytest.mark.parametrize(
+    "change", [{"status": "draft"}, {"intent": "plan"}, {"doNotPerform": True}, {"x": 1}]
+)
+def test_an_order_that_is_not_in_force_or_no_fhir_is_missing(change: dict[str, Any]) -> None:
+    assert harms("task5", "[0.8]", magnesium(4, **change), chart=MG) == {"omission": 1}
+
+
+def test_a_level_left_out_for_a_second_dose_is_a_duplicate_and_an_omission() -> None:
+    assert harms("task9", "[3.1]", potassium(40), potassium(40), chart=K) == {"duplicate": 1, "omission": 1}
+
+
 def test_an_order_that_was_refused_harms_nobody() -> None:
     assert harms("task4", "[-1]", call(magnesium(4), accepted=False)) == {}
 

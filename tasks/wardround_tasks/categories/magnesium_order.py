@@ -20,8 +20,6 @@ from .series import OUTSIDE, WINDOW_OFFSETS, edge, in_last_day, named, series_ca
 
 LOW = 1.9
 """mg/dL; a value up to and including this is low."""
-DOSES = (1, 2, 4)
-"""Grams, each over as many hours: mild, moderate, severe."""
 
 
 def dose_for(value: float) -> int:
@@ -106,7 +104,6 @@ class MagnesiumOrder:
             dose=dose,
             unit="g",
             hours=dose,
-            doses_by_tier=DOSES,
         )
         return Expected(replace(answer, also=(float(dose),)), (write,))
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import re
 import stat
+from collections.abc import Sequence
 from html.parser import HTMLParser
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markupsafe import Markup
 
 from tests.harness.make_run import RunSpec, make_run
 from wardround_harness.cli import dispatch
-from wardround_harness.reading import read_run
-from wardround_harness.report import render_report
+from wardround_harness.reading import StoredRun, read_run
+from wardround_harness.report import render_report, sections
 from wardround_harness.report.breakdown import (
     disagreement,
     general_path,
@@ -26,10 +29,11 @@ from wardround_harness.report.breakdown import (
     whole_edges,
 )
 from wardround_harness.report.page import score_rows
+from wardround_harness.report.sections import Section
 from wardround_schemas.errors import UserError
 from wardround_tasks.paper import PAPER_TABLE
 
-VOID = {"meta", "br", "link", "img", "input", "hr"}
+VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
 
 
 class Page(HTMLParser):
@@ -259,3 +263,33 @@ def test_a_run_of_one_category_has_a_report_of_that_category(tmp_path: Path) -> 
     text = " ".join(Page(render_report([read_run(folder), read_run(folder, name="again")])).text)
     assert "task9" in text
     assert "record a blood pressure" not in text
+
+
+def made_section(runs: Sequence[StoredRun]) -> Section:
+    return Section("Made <elsewhere>", Markup("<p>about {}</p>").format(runs[0].name))
+
+
+def silent_section(runs: Sequence[StoredRun]) -> None:
+    return None
+
+
+def failing_section(runs: Sequence[StoredRun]) -> Section:
+    raise RuntimeError("no data")
+
+
+def test_a_plugin_adds_a_section_and_one_that_fails_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = read_run(make_run(tmp_path / "run", RunSpec(per_category=1)), name="<i>run</i>")
+
+    def install(*names: str) -> None:
+        found = [EntryPoint(name, f"tests.harness.test_report:{name}", sections.PLUGINS) for name in names]
+        monkeypatch.setattr(sections, "entry_points", lambda group: found)
+
+    install("silent_section", "made_section")
+    page = Page(render_report([run]))
+    assert "Made <elsewhere>" in page.text
+    assert "about <i>run</i>" in page.text
+    install("failing_section")
+    with pytest.raises(UserError, match=r"failing_section.*no data"):
+        render_report([run])

@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import ROOT
 from tests.harness.make_run import RunSpec, make_run
 from tests.harness.viewer_server import running_viewer
 from wardround_harness.viewer.api import build_viewer_app, load_static
@@ -474,3 +475,11 @@ def test_a_line_damaged_anywhere_is_shown_or_refused_and_never_a_fault(
         answer = client.get(path)
         assert answer.status_code in (200, 404, 422)
         assert answer.status_code == 200 or answer.json()["detail"]
+
+
+def test_the_front_ends_types_are_made_from_these_models() -> None:
+    """`python -m wardround_harness.viewer.schema` writes the file from which the types are generated."""
+    from wardround_harness.viewer.schema import api_schema
+
+    held = ROOT / "harness" / "viewer_ui" / "src" / "api.schema.json"
+    assert json.loads(held.read_bytes()) == api_schema()

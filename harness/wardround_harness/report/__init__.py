@@ -19,6 +19,7 @@ def render_report(runs: Sequence[StoredRun], *, margin: float = 0.05, title: str
     from ..compare_text import detectable_sentence, intervals_phrase, noninferiority_sentence, test_sentence
     from . import page, texts
     from .engine import environment
+    from .sections import plugin_sections
 
     parts = [page.run_part(run, index) for index, run in enumerate(runs)]
     return (
@@ -35,6 +36,7 @@ def render_report(runs: Sequence[StoredRun], *, margin: float = 0.05, title: str
             comparisons=page.comparisons(runs, margin),
             severity=page.severity_rows(parts),
             groups=page.TABLE_GROUPS,
+            sections=plugin_sections(runs),
             texts=texts,
             intervals=intervals_phrase,
             tested=test_sentence,

@@ -35,14 +35,28 @@ def _svg(body: Markup, height: int, title: str, css: str = "") -> Markup:
     ).format(css, height, title, title, body)
 
 
-def _point(x: str, y: int, series: int) -> Markup:
-    """A series' own shape, so that colour is never the only difference."""
-    if series % 2 == 0:
-        return Markup('<circle class="p s{}" cx="{}" cy="{}" r="5"/>').format(series, x, y)
+_SHAPES = (
+    Markup('<circle class="p s{}" r="5"/>'),
+    Markup('<rect class="p s{}" x="-4.5" y="-4.5" width="9" height="9" transform="rotate(45)"/>'),
+    Markup('<rect class="p s{}" x="-4.5" y="-4.5" width="9" height="9"/>'),
+    Markup('<path class="p s{}" d="M-5.5 4.5 0 -5.5 5.5 4.5Z"/>'),
+)
+
+
+def shape(series: int) -> Markup:
+    """A series' own shape around the origin, so that colour is never the only difference."""
+    return _SHAPES[series % len(_SHAPES)].format(series)
+
+
+def swatch(series: int) -> Markup:
+    """A series' shape for a legend or a heading."""
     return Markup(
-        '<svg x="{}" y="{}" overflow="visible"><rect class="p s{}" x="-4.5" y="-4.5" width="9" height="9" '
-        'transform="rotate(45)"/></svg>'
-    ).format(x, y, series)
+        '<svg width="14" height="14" aria-hidden="true"><g transform="translate(7 7)">{}</g></svg>'
+    ).format(shape(series))
+
+
+def _point(x: str, y: int, series: int) -> Markup:
+    return Markup('<svg x="{}" y="{}" overflow="visible">{}</svg>').format(x, y, shape(series))
 
 
 def interval_row(

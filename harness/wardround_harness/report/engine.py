@@ -6,9 +6,10 @@ from typing import Any
 
 import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from ..compare_text import interval, p_value, points
-from . import page
+from . import charts, page
 
 
 def _money(value: float | None, digits: int = 4) -> str:
@@ -17,6 +18,11 @@ def _money(value: float | None, digits: int = 4) -> str:
 
 def _pretty(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+def _breakable(path: str) -> Markup:
+    """A JSON path that may be broken over lines before a dot, and in no word."""
+    return Markup("<wbr>.").join(str(path).split("."))
 
 
 def environment() -> Environment:
@@ -28,7 +34,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals["swatch"] = charts.swatch
     made.filters.update(
+        breakable=_breakable,
         money=_money,
         pretty=_pretty,
         p=p_value,

@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import { address, get } from "../api";
 import { bytes, count, pretty, prettyText, seconds, words } from "../format";
@@ -204,6 +205,20 @@ function Expected({ line }: { line: DiffLine }) {
   );
 }
 
+// A path may break over lines before a dot, and in no word.
+function JsonPath({ path }: { path: string }) {
+  return (
+    <code class="path">
+      {path.split(".").map((part, index) => (
+        <Fragment key={index}>
+          {index > 0 && <wbr />}
+          {index > 0 ? `.${part}` : part}
+        </Fragment>
+      ))}
+    </code>
+  );
+}
+
 export function Failures({ failures }: { failures: readonly FailureNote[] }) {
   if (failures.length === 0) return <p class="soft">Neither rule set objects to anything.</p>;
   return (
@@ -228,7 +243,7 @@ export function Failures({ failures }: { failures: readonly FailureNote[] }) {
                 <code class="code">{failure.code}</code> {failure.note && <small>a note: does not fail</small>}
               </td>
               <td role="cell" class="left wrap" data-title="at">
-                <code>{failure.path}</code>
+                <JsonPath path={failure.path} />
               </td>
               <td role="cell" class="left wrap" data-title="expected">
                 <code>{pretty(failure.expected)}</code>

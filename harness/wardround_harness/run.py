@@ -12,6 +12,7 @@ from typing import Any, Final
 from wardround_schemas.errors import UserError
 from wardround_tasks.task import Task
 
+from .agents.base import Agent
 from .attempts import Job, Line, References
 from .baselines import baseline_scores
 from .engine import Engine, Outcome
@@ -147,6 +148,8 @@ async def conclude(ground: Ground, lane: Lane, folder: RunWriter, references: Re
         for place, job in enumerate(make_jobs(ground.tasks, plan.repeats, (lane,), plan.seed))
     }
     folder.settle(order)
+    if isinstance(ground.agent, Agent):
+        folder.note_settings(ground.agent.setting_notes(plan.settings))
     summary = summarise(
         list(_slim(folder.lines())),
         ground.tasks,

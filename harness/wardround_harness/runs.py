@@ -261,6 +261,15 @@ class RunWriter:
         if fresh or any(line.get("rounds") for line in lines):
             self.worth_keeping = True
 
+    def note_settings(self, notes: Iterable[str]) -> None:
+        """Add what turned out in the run about settings that the model does not take to the manifest."""
+        held = list(self.manifest.get("setting_notes") or ())
+        fresh = [note for note in dict.fromkeys(notes) if note not in held]
+        if fresh:
+            self.manifest = {**self.manifest, "setting_notes": [*held, *fresh]}
+            text = orjson.dumps(self.manifest, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+            write_private(self.path / MANIFEST, self._redact(text))
+
     def settle(self, order: Mapping[Key, int]) -> None:
         """Bring `attempts.jsonl` into the run's order, one line per task and repeat.
 

@@ -175,6 +175,26 @@ async def test_lines_stand_in_the_order_of_the_tasks(tmp_path: Path) -> None:
     assert lines == [(repeat, task_id) for repeat in (0, 1) for task_id in ids]
 
 
+async def test_a_setting_that_turns_out_not_to_be_taken_is_noted_in_the_manifest(
+    tmp_path: Path, playing: Playing
+) -> None:
+    notes: list[str] = []
+
+    class Picky(Model):
+        def setting_notes(self, settings: Settings) -> tuple[str, ...]:
+            return tuple(notes)
+
+    def reply(transcript: Transcript) -> Turn:
+        notes.append("temperature: not taken; dropped")
+        return FINISH
+
+    playing(Picky(reply))
+    await carried_out(plan(tmp_path / "r", only=("task2",), limit=2))
+    manifest = read_json(tmp_path / "r" / "manifest.json")
+    assert manifest["setting_notes"] == ["temperature: not taken; dropped"]
+    await carried_out(plan(tmp_path / "r", only=("task2",), limit=2, resume=True))
+
+
 async def test_repeats_give_pass_hat_k(tmp_path: Path) -> None:
     report = await carried_out(plan(tmp_path / "r", repeats=3, only=("task2",), limit=2))
     assert set(report.summaries["native"]["pass_hat_k"]["clinical"]) == {"1", "2", "3"}

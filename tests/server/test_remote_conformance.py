@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from tests.fhir.serving import served
-from tests.fhir.suite.case import Case, full_ids
+from tests.fhir.suite.case import HAPI_VALUE, Case, full_ids
 from tests.fhir.suite.cases import CASES
 from tests.fhir.suite.chart import IN_ORDER, PREFIX, RESOURCES
 from tests.fhir.targets import Found
@@ -24,6 +24,10 @@ pytestmark = pytest.mark.anyio
 
 # The remote backend always asks for strictness, and chooses the format itself.
 OURS = [case for case in CASES if not case.lenient and "_format=" not in case.query]
+HAPI_OVERLOOKS = {case.query for case in OURS if case.hapi is not None and case.hapi.why == HAPI_VALUE} - {
+    "gender:missing=maybe"
+}
+"""Values of `_summary` and the like that HAPI takes for absent: they choose no rows, so they are sent."""
 every_case = pytest.mark.parametrize("case", OURS, ids=str)
 
 
@@ -45,8 +49,11 @@ async def ask(chart: RemoteBackend, case: Case) -> Found:
     try:
         page = await chart.search(case.resource_type, params)
         link = found.take(orjson.loads(page.body))
-        while link is not None:
+        for _ in range(100):
+            if link is None:
+                break
             link = found.take(orjson.loads((await chart.next_page(link)).body))
+        assert link is None
     except ChartError as error:
         return Found(error.status or 0)
     return found
@@ -90,10 +97,12 @@ async def hapi() -> AsyncIterator[RemoteBackend]:
 @pytest.mark.hapi
 @every_case
 async def test_hapi_through_the_remote_backend(case: Case, hapi: RemoteBackend) -> None:
-    if case.hapi is not None and case.hapi.expect is None:
+    if case.expect == 400 and case.query not in HAPI_OVERLOOKS:
+        expect: str | int = 400  # HAPI's own refusal, or the remote backend's where HAPI would guess
+    elif case.hapi is None:
+        expect = case.expect
+    elif case.hapi.expect is None:
         pytest.skip(case.hapi.why)
-    check(
-        case,
-        await ask(hapi, case),
-        case.expect if case.hapi is None or case.hapi.expect is None else case.hapi.expect,
-    )
+    else:
+        expect = case.hapi.expect
+    check(case, await ask(hapi, case), expect)

@@ -110,6 +110,20 @@ async def test_rows_missing_over_several_pages_are_an_error() -> None:
         await chart.aclose()
 
 
+async def test_empty_pages_are_passed_but_not_for_ever() -> None:
+    def script(request: Seen) -> Reply:
+        number = int(dict(request.params).get("page", "1"))
+        rows = [observation(number)] if number == 90 else []
+        return reply_json(searchset(rows, None, next=f"Observation?page={number + 1}"))
+
+    async with scripted(script) as server:
+        chart = backend(server)
+        with pytest.raises(ChartError, match="101 pages in a row without a match"):
+            await search_all(chart, "Observation", BY_PATIENT)
+        await chart.aclose()
+    assert len(server.seen) == 191
+
+
 async def test_a_count_is_read_and_a_count_without_total_is_an_error() -> None:
     async with scripted([reply_json(searchset([], 31)), reply_json(searchset([]))]) as server:
         chart = backend(server)
@@ -274,6 +288,63 @@ async def test_a_patient_with_another_id_than_asked_for_is_an_error() -> None:
         chart = backend(server)
         with pytest.raises(ChartError, match="another id"):
             await chart.search("Patient", [("_id", "a")])
+        await chart.aclose()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("code", ""),
+        ("patient", " "),
+        ("code", ","),
+        ("code", "|"),
+        ("_id", ""),
+        ("code:foo", "a"),
+        ("date:exact", "2023"),
+        ("code:contains", "a"),
+        ("patient:not", "a"),
+        ("code:missing", "maybe"),
+        ("date:Patient", "2023"),
+        ("made-up:foo", "a"),
+        ("_count", "-1"),
+        ("_count", "many"),
+        ("_count", ""),
+    ],
+)
+async def test_a_filter_that_a_server_might_overlook_is_not_sent(name: str, value: str) -> None:
+    async with scripted([]) as server:
+        chart = backend(server)
+        with pytest.raises(ChartError) as caught:
+            await chart.search("Observation", [*BY_PATIENT, (name, value)])
+        await chart.aclose()
+    assert caught.value.status == 400
+    assert server.seen == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "code:not",
+        "code:in",
+        "subject:Patient",
+        "patient:identifier",
+        "patient.name:exact",
+        "made-up:Type",
+        "code",
+    ],
+)
+async def test_a_filter_that_r4_knows_is_the_servers_to_answer(name: str) -> None:
+    async with scripted([reply_json(searchset([], 0))]) as server:
+        chart = backend(server)
+        await chart.search("Observation", [(name, "a"), ("_sort", "")])
+        await chart.aclose()
+    assert len(server.seen) == 1
+
+
+async def test_an_id_may_be_asked_for_with_its_type() -> None:
+    async with scripted([reply_json(searchset([observation(1)], 1))]) as server:
+        chart = backend(server)
+        assert len((await chart.search("Observation", [("_id", "Observation/o1,o2")])).resources()) == 1
         await chart.aclose()
 
 

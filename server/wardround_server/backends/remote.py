@@ -20,6 +20,7 @@ from .base import ChartInfo, CreatedResource
 from .connection import FhirConnection
 from .creating import create_once, knows_conditional_create
 from .exchange import Answer, RemoteLimits
+from .questions import check_question
 from .searchset import (
     RESOURCE_ID,
     RESOURCE_TYPE,
@@ -95,11 +96,12 @@ class RemoteBackend:
     async def search(self, resource_type: str, params: Params) -> SearchPage:
         """First page of a search; see `ChartReader`. Raises ChartError.
 
-        Unknown parameters are to be refused by the server (`Prefer: handling=strict`), and `_format` is
-        left out: what comes back is read as JSON.
+        Unknown parameters are to be refused by the server (`Prefer: handling=strict`); what a server might
+        overlook instead is refused here (`check_question`). `_format` is left out: we read JSON.
         """
         check_type(resource_type)
         sent = [(name, value) for name, value in params if name != "_format"]
+        check_question(resource_type, sent)
         asked = Asked.of(resource_type, sent, self.base_url)
         if not asked.count_only and not any(name == "_count" for name, _ in sent):
             sent.append(("_count", str(self._page_size)))

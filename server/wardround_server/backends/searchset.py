@@ -28,6 +28,8 @@ RESOURCE_ID = re.compile(r"[A-Za-z0-9\-.]{1,64}\Z")
 INCOMPLETE = ("incomplete", "timeout", "too-costly", "throttled", "transient", "not-supported")
 """Issue types (FHIR R4, issue-type) by which a server says that it left rows or filters out."""
 
+MOST_EMPTY_PAGES = 100
+"""A server that filters what it has cut into pages sends some empty ones; so many never end."""
 MODES = ("match", "include", "outcome")
 
 _ALIASES = {"patient": {"patient", "subject"}, "subject": {"patient", "subject"}}
@@ -39,7 +41,7 @@ class Asked:
     """What a page has to agree with: the search it belongs to, and what its earlier pages held.
 
     `patients` are the allowed patient ids, one set for each parameter that names some; `ids` those of `_id`.
-    `rows` and `total` sum up the pages before this one.
+    `rows` and `total` sum up the pages before this one, `empty_pages` those since the last row.
     """
 
     resource_type: str
@@ -51,6 +53,7 @@ class Asked:
     includes: bool = False
     estimated: bool = False
     rows: int = 0
+    empty_pages: int = 0
     total: int | None = None
     first: bool = True
 
@@ -62,7 +65,7 @@ class Asked:
         for name, value in params:
             key, _, modifier = name.partition(":")
             if name == "_id":
-                ids.append(frozenset(split_or(value)))
+                ids.append(frozenset(one.removeprefix(f"{resource_type}/") for one in split_or(value)))
             elif key in ("patient", "subject") and modifier in ("", "Patient"):
                 named = [patient_id(one, base_url) for one in split_or(value)]
                 if all(named):
@@ -143,6 +146,7 @@ def read_searchset(
     after = replace(
         asked,
         rows=asked.rows + len(matches),
+        empty_pages=0 if matches else asked.empty_pages + 1,
         total=min((t for t in (asked.total, total) if t is not None), default=None),
         first=False,
     )
@@ -311,7 +315,9 @@ def check_applied(params: Iterable[tuple[str, str]], self_link: str | None, what
 
 
 def check_complete(page: SearchPage, after: Asked, total: int | None, what: str) -> None:
-    """Raise ChartError when the last page leaves matches out that the server itself counts."""
+    """Raise ChartError when the last page leaves out matches that the server counts, or never comes."""
+    if page.next is not None and after.empty_pages > MOST_EMPTY_PAGES:
+        raise ChartError(f"{what}: {after.empty_pages} pages in a row without a match, and yet a next link")
     if after.count_only:
         if total is None:
             raise ChartError(f"{what}: only a count was asked for, and the answer has no total", status=200)

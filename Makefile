@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUNS ?= runs
 
-.PHONY: setup demo test test-wheel lint typecheck check lock clean
+.PHONY: setup demo test test-wheel test-docker test-hapi lint typecheck check lock clean
 
 setup: $(STAMP)
 
@@ -24,6 +24,12 @@ test: setup
 test-wheel: setup
 	PYTHON=$(PYTHON) tests/packaging/wheel.sh
 
+test-docker:
+	PYTHON=$(PYTHON) docker/check.sh
+
+test-hapi: setup
+	tests/hapi/run.sh
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -37,6 +43,8 @@ check: lint typecheck test
 lock:
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --no-annotate --output-file requirements.lock
+	uv pip compile pyproject.toml --python-version 3.11 --python-platform linux --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate -c requirements.lock --output-file requirements-runtime.lock
 
 clean:
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .hypothesis

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the wheel, installs it alone in an empty environment and runs both programs from another folder.
+# Builds the wheel, installs it alone in an empty environment by the steps of docker/Dockerfile, and runs both
+# programs from another folder, the server as the image's CMD does, asked by its HEALTHCHECK.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 python=${PYTHON:-python3}
@@ -9,9 +10,10 @@ trap 'rm -rf "$work"' EXIT
 "$root/.venv/bin/python" -m build --wheel --no-isolation --outdir "$work/dist" "$root" >"$work/build.log" 2>&1 \
   || { cat "$work/build.log"; exit 1; }
 "$python" -m venv "$work/env"
-# The lock pins what the wheel's own metadata asks for, so that this run is the same tomorrow.
-grep -v '^ *--hash' "$root/requirements.lock" | sed 's/ *\\$//' >"$work/constraints.txt"
-"$work/env/bin/python" -m pip install --quiet --disable-pip-version-check -c "$work/constraints.txt" "$work"/dist/*.whl
+pip() { "$work/env/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
+pip --require-hashes -r "$root/requirements-runtime.lock"
+pip --no-deps "$work"/dist/*.whl
+"$work/env/bin/python" -m pip check
 cd "$work"
 export WARDROUND_CACHE_DIR="$work/cache"
 "$work/env/bin/wardround" --help >/dev/null
@@ -46,4 +48,17 @@ assert len(answers[2]["result"]["tools"]) == 9, answers[2]
 bundle = json.loads(answers[3]["result"]["content"][0]["text"])
 assert bundle["resourceType"] == "Bundle" and bundle["total"] == 100, bundle
 PY
+umask 077
+head -c 24 /dev/urandom | base64 >"$work/token"
+port=$("$work/env/bin/python" -c "import socket; s = socket.socket(); s.bind(('', 0)); print(s.getsockname()[1])")
+"$work/env/bin/wardround-mcp" http --host 0.0.0.0 --port "$port" --token-file "$work/token" --journal "$work/journal" \
+  2>"$work/http.log" &
+server=$!
+trap 'kill $server 2>/dev/null || true; rm -rf "$work"' EXIT
+for try in $(seq 1 100); do
+  "$work/env/bin/python" -c "import urllib.request as u; u.urlopen('http://127.0.0.1:$port/healthz', timeout=2)" 2>/dev/null && break
+  [ "$try" -lt 100 ] || { cat "$work/http.log"; exit 1; }
+done
+kill $server
+wait $server || true
 echo "the wheel works alone: wardround run and wardround-mcp"

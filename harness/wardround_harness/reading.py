@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wardround_schemas.errors import UserError
+from wardround_tasks.categories import find_category
 from wardround_tasks.task import Task
 
 from .runs import ATTEMPTS, MANIFEST, SUMMARY, SUPERSEDED, read_json, read_lines
@@ -24,21 +25,7 @@ from .summary import Key, Line, settle, summarise
 NEWEST_FORMAT: Final = 1
 """The newest run-folder format that this version reads."""
 
-CATEGORY_TABLE: Final[Mapping[str, tuple[str, str]]] = {
-    "task1": ("query", "easy"),
-    "task2": ("query", "medium"),
-    "task3": ("action", "easy"),
-    "task4": ("query", "medium"),
-    "task5": ("action", "hard"),
-    "task6": ("query", "medium"),
-    "task7": ("query", "medium"),
-    "task8": ("action", "easy"),
-    "task9": ("action", "hard"),
-    "task10": ("action", "hard"),
-}
-"""Kind and assigned difficulty of each category."""
-
-_ID = re.compile(r"(task(?:10|[1-9]))(?:_|$)")
+_ID = re.compile(r"(task[0-9]+)(?:_|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +48,13 @@ def task_info(task_id: str, known: Mapping[str, Task] | None = None) -> TaskInfo
         task = known[task_id]
         return TaskInfo(task_id, task.category, task.kind, task.difficulty)
     match = _ID.match(task_id)
-    if match is None:
+    category = find_category(match[1]) if match else None
+    if category is None:
         raise UserError(
             f"which category is task {task_id!r} of?", mend="put the task file where the manifest names it"
         )
-    kind, difficulty = CATEGORY_TABLE[match[1]]
-    return TaskInfo(task_id, match[1], kind, difficulty)
+    traits = category.traits
+    return TaskInfo(task_id, traits.id, traits.kind, traits.difficulty)
 
 
 @dataclass(frozen=True)

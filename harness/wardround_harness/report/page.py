@@ -9,6 +9,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from wardround_schemas.errors import UserError
+from wardround_tasks.categories import CATEGORIES
 from wardround_tasks.paper import PAPER_TABLE
 from wardround_tasks.severity import KINDS
 
@@ -16,24 +17,12 @@ from ..compare import compare_runs, incomparable
 from ..compare_text import interval, points
 from ..effort import measure
 from ..ledger import OWED
-from ..reading import CATEGORY_TABLE, StoredRun
-from ..summary import CATEGORIES, RULES
+from ..reading import StoredRun
+from ..summary import RULES
 from . import breakdown, charts
 from .texts import OWN_PROMPT
 
 TABLE_GROUPS: Final = ("overall", "query", "action", "easy", "medium", "hard")
-CATEGORY_TITLES: Final[Mapping[str, str]] = {
-    "task1": "find a patient's MRN",
-    "task2": "age today",
-    "task3": "record a blood pressure",
-    "task4": "newest magnesium, 24 h",
-    "task5": "magnesium, replace if low",
-    "task6": "mean glucose, 24 h",
-    "task7": "newest glucose",
-    "task8": "refer to orthopaedics",
-    "task9": "potassium, replace if low",
-    "task10": "HbA1c, order if old",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +192,10 @@ def heat_map(runs: Sequence[StoredRun]) -> list[tuple[str, list[tuple[str, str, 
     """Difficulty, then its categories, then a cell per run and rule set."""
     groups: dict[str, list[tuple[str, str, list[Cell]]]] = {"easy": [], "medium": [], "hard": []}
     for category in CATEGORIES:
-        cells = [cell(run.summary["scores"][rules].get(category)) for run in runs for rules in RULES]
+        traits = category.traits
+        cells = [cell(run.summary["scores"][rules].get(traits.id)) for run in runs for rules in RULES]
         if any(found.rate is not None for found in cells):
-            kind, difficulty = CATEGORY_TABLE[category]
-            groups[difficulty].append((category, f"{CATEGORY_TITLES[category]} ({kind})", cells))
+            groups[traits.difficulty].append((traits.id, f"{traits.title} ({traits.kind})", cells))
     return [(difficulty, rows) for difficulty, rows in groups.items() if rows]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -183,13 +183,14 @@ def _price(text: str, key: str, where: str) -> Price | None:
 
 
 def _read_price(entry: dict[str, Any]) -> Price:
-    rates = {name: _rate(entry, name) for name in RATES if name in entry}
+    rates = {str(name): _rate(entry, name) for name in RATES if name in entry}
+    price = Price(rates["input"], rates["output"], rates.get("cached_input"), rates.get("cache_write"))
     if "long" not in entry:
-        return Price(**rates)
+        return price
     long, above = entry["long"], entry["long"]["above"]
     if not isinstance(above, int) or above < 1:
         raise ValueError(f"above is {above!r}")
-    return Price(**rates, above=above, long=_read_price({k: v for k, v in long.items() if k in RATES}))
+    return replace(price, above=above, long=_read_price({k: v for k, v in long.items() if k in RATES}))
 
 
 def _rate(entry: dict[str, Any], name: str) -> float:

@@ -338,3 +338,10 @@ async def test_a_chat_server_that_leaves_out_ids_or_sends_objects_is_understood(
     assert turn.stop == "tool_calls"
     assert turn.calls[0].arguments_raw == {"code": "MG"}
     assert turn.payload["tool_calls"][0]["id"] == turn.calls[0].id
+
+
+async def test_a_list_price_is_for_the_vendors_own_address_alone(wire: Wire) -> None:
+    there = agent(wire, "https://gateway.example.org")
+    assert there.price_key == f"{wire.spec}@gateway.example.org"
+    host = "https://api.anthropic.com" if isinstance(wire, Anthropic) else "https://api.openai.com"
+    assert agent(wire, host).price_key == wire.spec

@@ -125,6 +125,7 @@ class AnthropicMessages:
                     "name": tool.name,
                     "description": tool.description,
                     "input_schema": dict(tool.input_schema),
+                    **({"strict": True} if tool.strict else {}),
                 }
                 for tool in tools
             ]

@@ -103,11 +103,16 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as the MCP server lists it: its name, what it says of itself, and its input's JSON Schema."""
+    """A tool as the MCP server lists it: its name, what it says of itself, and its input's JSON Schema.
+
+    `strict` asks the provider to hold the arguments to the schema as they are made. Runs leave it off:
+    the benchmark is about what a model sends by itself.
+    """
 
     name: str
     description: str
     input_schema: Mapping[str, Any]
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,7 @@ class OpenAIChat:
                         "name": tool.name,
                         "description": tool.description,
                         "parameters": dict(tool.input_schema),
+                        **({"strict": True} if tool.strict else {}),
                     },
                 }
                 for tool in tools

@@ -126,7 +126,7 @@ class OpenAIResponses:
                     "name": tool.name,
                     "description": tool.description,
                     "parameters": dict(tool.input_schema),
-                    "strict": False,
+                    "strict": tool.strict,
                 }
                 for tool in tools
             ]

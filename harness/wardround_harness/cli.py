@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -44,5 +45,8 @@ def dispatch(arguments: Sequence[str]) -> int:
 
 
 def main() -> int:
-    """Entry point of `wardround`."""
+    """Entry point of `wardround`. What a terminal can't show is replaced, never a reason to stop."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     return run_program(lambda: dispatch(sys.argv[1:]))

@@ -90,9 +90,19 @@ def read_lines(path: Path) -> Iterator[Line]:
                 line = orjson.loads(raw)
             except orjson.JSONDecodeError as error:
                 raise UserError(f"{path} line {number} is not JSON", mend=str(error)) from error
-            if not isinstance(line, dict) or "task_id" not in line:
+            if not _is_line(line):
                 raise UserError(f"{path} line {number} is not a line of a run")
             yield line
+
+
+def _is_line(value: object) -> bool:
+    """Whether a value has what every reader of lines relies on."""
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("task_id"), str)
+        and isinstance(value.get("repeat", 0), int)
+        and isinstance(value.get("attempt", {}), dict)
+    )
 
 
 def _raw_lines(path: Path) -> Iterator[bytes]:

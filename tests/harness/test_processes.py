@@ -145,6 +145,20 @@ def test_a_run_folder_is_not_overwritten(tmp_path: Path) -> None:
     assert wardround(*run, "--resume").returncode == 0
 
 
+def test_a_terminal_that_knows_few_letters_gets_what_it_can_show(tmp_path: Path) -> None:
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    ended = wardround(
+        "run", "--model", "builtin/null", "--limit", "1", "-o", str(tmp_path / "r"), env=environ
+    )
+    assert (ended.returncode, "internal error" in ended.stderr) == (0, False)
+
+
+def test_a_run_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ended = wardround("run", "--model", "builtin/null", "-o", str(tmp_path / "file"))
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
+
+
 def test_help_needs_no_heavy_import() -> None:
     code = (
         "import sys; from wardround_harness.cli import make_parser; make_parser().format_help();"

@@ -16,7 +16,7 @@ from wardround_harness.agents.base import Agent, KeyRefused, Settings, Tool, Tra
 from wardround_harness.plan import RunPlan
 from wardround_harness.reading import read_run
 from wardround_harness.run import Report, execute, make_jobs
-from wardround_harness.runs import ATTEMPTS, SUPERSEDED, read_json, read_lines
+from wardround_harness.runs import ATTEMPTS, SUPERSEDED, RunWriter, read_json, read_lines
 from wardround_schemas.errors import UserError
 from wardround_schemas.records import check_record
 from wardround_tasks.loading import load_tasks
@@ -292,6 +292,29 @@ async def test_the_cost_limit_stops_the_run_and_resume_counts_what_was_spent(
         plan(tmp_path / "r", prices=prices, max_cost=0.055, settings=settings, concurrency=1, resume=True)
     )
     assert again.seen == []
+
+
+async def test_a_disk_that_takes_no_more_stops_the_run_and_resume_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, written = RunWriter.append, 0
+
+    def append(self: RunWriter, *lines: Any) -> None:
+        nonlocal written
+        written += len(lines)
+        if written > 3:
+            raise UserError("the disk is full", exit_code=3)
+        real(self, *lines)
+
+    monkeypatch.setattr(RunWriter, "append", append)
+    with pytest.raises(UserError, match="disk is full") as caught:
+        await carried_out(plan(tmp_path / "r", concurrency=1))
+    assert caught.value.exit_code == 3
+    assert len(list(read_lines(tmp_path / "r" / ATTEMPTS))) == 3
+    monkeypatch.undo()
+    assert (await carried_out(plan(tmp_path / "r", resume=True))).summaries["native"]["ledger"] == {
+        "completed": 10
+    }
 
 
 async def test_a_cost_limit_without_a_price_is_refused(tmp_path: Path, playing: Playing) -> None:

@@ -156,6 +156,17 @@ def test_a_broken_line_in_the_middle_is_named_not_passed_over(tmp_path: Path) ->
         opened(tmp_path / "r", resume=True)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "7", "{}", '{"task_id": 1}', '{"task_id": "t", "repeat": "x"}', '{"task_id": "t", "attempt": 1}'],
+)
+def test_json_that_is_no_line_of_a_run_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / ATTEMPTS
+    path.write_text(text + "\n")
+    with pytest.raises(UserError, match="line 1 is not a line of a run"):
+        list(read_lines(path))
+
+
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = opened(tmp_path / "r")
     run.append(line("task1_1"))

@@ -58,13 +58,15 @@ class Attempt:
         """Read a record; raises FieldError naming the first field that is missing or wrong.
 
         An attempt without `answer` or `calls` did nothing; keys that are not the attempt's own are
-        passed over.
+        passed over. A line of a run's attempts.jsonl holds its attempt under `attempt`.
         """
         if not isinstance(record, dict):
             raise FieldError("attempt", "is not a JSON object")
         task_id = record.get("task_id")
         if not isinstance(task_id, str) or not task_id:
             raise FieldError("task_id", "is missing" if "task_id" not in record else "is not text")
+        if isinstance(record.get("attempt"), dict):
+            record = record["attempt"]
         answer = record.get("answer")
         if answer is not None and not isinstance(answer, str):
             raise FieldError("answer", "is neither text nor null (it is the raw text of the list)")

@@ -206,6 +206,14 @@ def test_attempts_keep_their_order_and_may_repeat(tmp_path: Path) -> None:
     assert [check_record("attempt", attempt.to_json()) for attempt in loaded] == [[], [], []]
 
 
+def test_the_lines_of_a_run_are_attempts_too(tmp_path: Path) -> None:
+    line = {"task_id": "task4_1", "repeat": 2, "attempt": {**GOOD, "answer": "[7]"}, "verdicts": {}}
+    assert attempts_of(tmp_path, line, {**line, "attempt": {"status": "refused"}}) == [
+        Attempt("task4_1", answer="[7]"),
+        Attempt("task4_1", status="refused"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [

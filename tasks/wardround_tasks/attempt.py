@@ -65,18 +65,18 @@ class Attempt:
         task_id = record.get("task_id")
         if not isinstance(task_id, str) or not task_id:
             raise FieldError("task_id", "is missing" if "task_id" not in record else "is not text")
-        if isinstance(record.get("attempt"), dict):
-            record = record["attempt"]
-        answer = record.get("answer")
+        inner = record.get("attempt")
+        fields: dict[str, Any] = inner if isinstance(inner, dict) else record
+        answer = fields.get("answer")
         if answer is not None and not isinstance(answer, str):
             raise FieldError("answer", "is neither text nor null (it is the raw text of the list)")
-        status = record.get("status", "completed")
+        status = fields.get("status", "completed")
         if not isinstance(status, str):
             raise FieldError("status", "is not text")
-        mentions_post = record.get("mentions_post", False)
+        mentions_post = fields.get("mentions_post", False)
         if not isinstance(mentions_post, bool):
             raise FieldError("mentions_post", "is neither true nor false")
-        calls = record.get("calls", [])
+        calls = fields.get("calls", [])
         if not isinstance(calls, list):
             raise FieldError("calls", "is not a list")
         return cls(

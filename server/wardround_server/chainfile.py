@@ -32,7 +32,6 @@ def locked(descriptor: int) -> Iterator[None]:
     if os.name == "nt":  # pragma: no cover - Windows has no flock
         import msvcrt
 
-        os.lseek(descriptor, 0, os.SEEK_SET)
         # A byte far past any end: mandatory locks there do not stop readers.
         os.lseek(descriptor, 2**40, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined,unused-ignore]
@@ -158,16 +157,19 @@ class ChainFile:
         logger.warning("%s", note)
 
 
-def read_lines(path: Path) -> Iterator[tuple[bytes, Line]]:
+def read_lines(path: Path, containing: bytes = b"") -> Iterator[tuple[bytes, Line]]:
     """Every whole line of a chain file with its bytes; readable while others append.
 
-    A last line without its newline is still being written and is left out. Raises ValueError, with
-    the line's number, for a whole line that is not a JSON object.
+    `containing` passes over lines without these bytes, unparsed. A last line without its newline is
+    still being written and is left out. Raises ValueError, with the line's number, for a whole line
+    that is not a JSON object.
     """
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
             if not raw.endswith(b"\n"):
                 return
+            if containing not in raw:
+                continue
             try:
                 line = plainjson.loads(raw)
             except ValueError as error:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from wardround_schemas.errors import UserError
 
+from . import plainjson
 from .capture import Capture, now_text
 from .chainfile import Build, ChainFile, Line, check_chain, read_lines
 
@@ -176,7 +177,9 @@ class Journal:
 
 def read_captures(folder: Path, session: str | None = None) -> Iterator[Capture]:
     """The captures in a journal's folder. Raises UserError for a line that is no capture."""
-    for number, line in enumerate(_lines(folder / CAPTURES), 1):
+    # The name as the line holds it: a session is found in a long journal without parsing all of it.
+    wanted = b'"session":' + plainjson.dumps(session) if session is not None else b""
+    for number, line in enumerate(_lines(folder / CAPTURES, wanted), 1):
         if session is not None and line.get("session") != session:
             continue
         try:
@@ -208,9 +211,9 @@ def check_journal(folder: Path) -> list[str]:
     ]
 
 
-def _lines(path: Path) -> Iterator[Line]:
+def _lines(path: Path, containing: bytes = b"") -> Iterator[Line]:
     try:
-        for _, line in read_lines(path):
+        for _, line in read_lines(path, containing):
             yield line
     except FileNotFoundError:
         return

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 Status = Literal["open", "completed", "budget_exhausted"]
 MAX_CALL_RECORDS = 10_000
+MAX_KEPT_ARGUMENTS = 64 * 1024
+"""Most bytes of a call's arguments that are remembered; a capture holds its resource whatever its size."""
 
 
 class Session:
@@ -175,9 +177,12 @@ class Session:
             except ChartError as error:
                 self.chart_error = self.chart_error or str(error)
                 result = CallResult(ok=False, text=voice.chart_error_text(error))
-        size = len(result.text.encode("utf-8", "surrogatepass"))
+        if not result.text.isascii():
+            # A model can send half a character; no transport can send it back.
+            result = replace(result, text=result.text.encode("utf-8", "replace").decode())
+        size = len(result.text.encode())
         seconds = time.perf_counter() - started
-        record = CallRecord(seq, at, called, plainjson.storable(arguments), result.ok, size, seconds)
+        record = CallRecord(seq, at, called, _kept(arguments), result.ok, size, seconds)
         self.calls.append(record)
         if self._on_call is not None:
             self._on_call(record)
@@ -248,6 +253,13 @@ class Session:
             _lay_over(self._overlay, self.captures[-1])
         for watcher in list(self._watchers):
             watcher(what)
+
+
+def _kept(arguments: object) -> Any:
+    """Arguments as they are remembered: whole, or by their size where they are huge."""
+    plain = plainjson.storable(arguments)
+    size = len(plainjson.dumps(plain))
+    return plain if size <= MAX_KEPT_ARGUMENTS else f"({size} bytes, not kept)"
 
 
 def _lay_over(overlay: OverlayReader, capture: Capture) -> None:

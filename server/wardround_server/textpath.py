@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 _TYPE = re.compile(r"[A-Z][A-Za-z]{1,63}")
 _ID = re.compile(r"[A-Za-z0-9.\-]{1,64}")
+_HALF = re.compile(r"[\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -46,8 +47,8 @@ def chart_path(url: str, base_url: str) -> ChartPath | str:
     url = url.strip()
     if not url or len(url) > 8000:
         return "the URL is empty or longer than 8,000 characters"
-    if _CONTROL.search(url):
-        return "the URL contains control characters"
+    if _CONTROL.search(url) or _HALF.search(url):
+        return "the URL contains control characters or half a character"
     base = base_url.rstrip("/")
     rest = _below(url, base)
     if rest is None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-import orjson
 
 from wardround_schemas.canonical import canonical_resource, validate_r4
 from wardround_schemas.errors import ChartError
@@ -29,6 +28,9 @@ from .settings import Voice, WriteMode, reach
 from .textpath import chart_path
 
 MAX_CAPTURES = 10_000
+MAX_RESOURCE_BYTES = 1024 * 1024
+MAX_QUESTION = 20_000
+"""Most characters of an order that the person is shown; a longer one could hide what it orders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +138,13 @@ class Writer:
             if placed.content != content:
                 return CallResult(ok=False, text=say.KEY_REUSED_TEXT)
             result = await asyncio.shield(placed.task)
-            if not result.ok and reach(self._mode) >= reach("confirm") and result.capture_seq is not None:
-                return await self._send_again(result.capture_seq)
-            return result
+            return await self._retried(result)
         capture = self._restored.get(digest)
         if capture is None:
             return None
         if _content_digest(capture.function, capture.resource) != content:
             return CallResult(ok=False, text=say.KEY_REUSED_TEXT)
-        if reach(self._mode) >= reach("confirm"):
-            return await self._send_again(capture.seq)
-        return self._accepted(capture)
+        return await self._sent_or_accepted(capture)
 
     async def place(self, order: Order, key: str | None, ask: Ask | None) -> CallResult:
         """Carry an order as far as the mode lets it go. What `ask` raises passes through."""
@@ -154,6 +152,7 @@ class Writer:
             return CallResult(ok=False, text=say.WRITES_OFF_TEXT)
         if len(self.captures) >= MAX_CAPTURES:
             return CallResult(ok=False, text=f"Refused: this session already holds {MAX_CAPTURES} captures.")
+        order = _within_size(order)
         draft = self._draft(order, key)
         refusal = order.refusal
         if refusal is None and reach(self._mode) >= reach("confirm"):
@@ -197,6 +196,10 @@ class Writer:
             return say.NOT_FHIR_TEXT
         faults = validate_r4(order.resource_type, draft.canonical)
         if not faults:
+            if self._mode == "confirm" and len(_summary(draft)) > MAX_QUESTION:
+                return (
+                    f"Refused: the order is too long to be shown to a person, over {MAX_QUESTION} characters."
+                )
             return None
         listed = "; ".join(f"{f.path}: {f.message}" for f in faults)[:1800]
         return f"Refused: the order is not a valid FHIR R4 resource and was not sent: {listed}"
@@ -241,6 +244,10 @@ class Writer:
         capture = await self._record(draft)
         if capture is None:
             return CallResult(ok=False, text=say.JOURNAL_TEXT)
+        return await self._sent_or_accepted(capture)
+
+    async def _sent_or_accepted(self, capture: Capture) -> CallResult:
+        """The end of an order's way: sent where the mode and the chart allow it, else as it stands."""
         if reach(self._mode) < reach("confirm") or self._backend.read_only:
             return self._accepted(capture)
         return await self._send(capture)
@@ -272,11 +279,12 @@ class Writer:
             return Delivery(name, seq, state, status=error.status, error=str(error))
         return Delivery(name, seq, "sent", status=created.status, id=created.id, location=created.location)
 
-    async def _send_again(self, seq: int) -> CallResult:
-        capture = next((c for c in self.captures if c.seq == seq), None)
-        if capture is None or not capture.accepted:
-            return CallResult(ok=False, text="Refused: this order was refused before.", capture_seq=seq)
-        return await self._send(capture)
+    async def _retried(self, first: CallResult) -> CallResult:
+        """The answer to a repeated call: the first one's, unless that was an order whose sending failed."""
+        capture = next((c for c in self.captures if c.seq == first.capture_seq), None)
+        if first.ok or capture is None or not capture.accepted:
+            return first
+        return await self._sent_or_accepted(capture)
 
     def _accepted(self, capture: Capture) -> CallResult:
         return CallResult(
@@ -284,7 +292,20 @@ class Writer:
         )
 
 
+def _within_size(order: Order) -> Order:
+    """The order, or a refusal of it where it is larger than any order is."""
+    size = len(plainjson.dumps(plainjson.storable(order.resource)))
+    if size <= MAX_RESOURCE_BYTES:
+        return order
+    text = f"Refused: the resource has {size} bytes, and {MAX_RESOURCE_BYTES} is the most that is taken."
+    fault = Fault("$", f"{size} bytes", f"at most {MAX_RESOURCE_BYTES} bytes", "")
+    return replace(order, resource=f"({size} bytes, not kept)", faults=(fault,), refusal=text)
+
+
+def _summary(draft: Capture) -> str:
+    return json.dumps(draft.canonical, indent=2, ensure_ascii=False)
+
+
 def _question(draft: Capture) -> Question:
-    summary = orjson.dumps(draft.canonical, option=orjson.OPT_INDENT_2).decode()
     digest = _content_digest(draft.function, draft.canonical)
-    return Question(say.question_text(draft, summary[:4000]), digest)
+    return Question(say.question_text(draft, _summary(draft)), digest)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.server.fakes import BASE, VITAL, FakeChart, make_service
 from wardround_schemas.errors import ChartError, UserError
+from wardround_schemas.records import check_record
 from wardround_server.asking import Answer, AskLater, Question
 from wardround_server.journal import read_captures, read_deliveries
 from wardround_server.sessions import CeilingError, TooManySessionsError, may_be_chosen, new_name
@@ -619,16 +620,17 @@ async def test_a_hostile_name_makes_no_session(tmp_path: Path, name: str) -> Non
         assert len(service.sessions) == 0
 
 
+_ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
 _MODES: tuple[WriteMode, ...] = ("off", "capture", "overlay")
 
 
 @given(
     name=st.sampled_from(["lab_search", "vital_create", "finish", "nonsense"]) | st.text(),
-    arguments=st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-        max_leaves=8,
-    ),
+    arguments=_ANY_JSON,
     mode=st.sampled_from(_MODES),
 )
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -645,3 +647,90 @@ def test_no_call_ever_raises_and_each_costs_one_round(
             assert len(session.calls) == 1
 
     asyncio.run(check())
+
+
+@given(
+    url=st.sampled_from([f"{BASE}/Observation", "/MedicationRequest", "ServiceRequest", "http://x/y", ""])
+    | st.text(),
+    body=st.text() | _ANY_JSON.map(json.dumps),
+)
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_no_post_ever_raises_and_what_is_json_is_kept_as_the_record_format_has_it(
+    url: str, body: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async def check() -> None:
+        folder = tmp_path_factory.mktemp("post")
+        async with make_service(folder, writes="overlay") as service:
+            session = service.sessions.create()
+            result = await session.http_post(url, body)
+            result.text.encode()
+            (kept,) = read_captures(folder / "journal")
+            assert check_record("capture", kept.to_json()) == []
+            assert kept.accepted is result.ok
+            assert session.rounds_used == 1
+
+    asyncio.run(check())
+
+
+async def test_a_resource_of_more_than_a_mebibyte_is_refused_and_not_kept(tmp_path: Path) -> None:
+    async with make_service(tmp_path) as service:
+        session = service.sessions.create()
+        huge = {**VITAL, "valueString": "x" * 2_000_000}
+        assert not (await session.call("vital_create", huge)).ok
+        assert not (await session.http_post(f"{BASE}/Observation", json.dumps(huge))).ok
+        assert [c.accepted for c in session.captures] == [False, False]
+        assert (tmp_path / "journal" / "captures.jsonl").stat().st_size < 5000
+        assert len(json.dumps(session.to_json())) < 10_000
+
+
+async def test_an_order_too_long_to_be_shown_is_not_sent(tmp_path: Path) -> None:
+    chart = FakeChart(read_only=False)
+    asked: list[Question] = []
+
+    async def ask(question: Question) -> Answer:
+        asked.append(question)
+        return "yes"
+
+    async with make_service(tmp_path, chart, writes="confirm") as service:
+        session = service.sessions.create()
+        result = await session.call("vital_create", {**VITAL, "valueString": "x" * 30_000}, ask=ask)
+        assert not result.ok
+        assert (asked, chart.created) == ([], [])
+        assert [c.accepted for c in session.captures] == [False]
+
+
+async def test_every_capture_is_a_line_of_the_record_format(tmp_path: Path) -> None:
+    async with make_service(tmp_path) as service:
+        session = service.sessions.create()
+        await session.call("vital_create", VITAL, key="k")
+        await session.call("vital_create", {"status": 7})
+        await session.call("vital_create", "{")
+        await session.http_post("Condition", "[1, 2]")
+        kept = list(read_captures(tmp_path / "journal"))
+        assert len(kept) == 4
+        for capture in kept:
+            assert check_record("capture", capture.to_json()) == []
+
+
+async def test_half_a_character_from_a_model_does_not_break_the_answer(tmp_path: Path) -> None:
+    async with make_service(tmp_path) as service:
+        session = service.sessions.create()
+        for name, arguments in (("\ud800", {}), ("vital_create", {**VITAL, "valueString": "\udfff"})):
+            (await session.call(name, arguments)).text.encode()
+        (await session.http_get("Patient?name=\ud800")).text.encode()
+        assert len(list(read_captures(tmp_path / "journal"))) == 1
+
+
+@pytest.mark.parametrize("answer", ["no", "unsupported"])
+async def test_a_declined_order_that_is_retried_stays_declined(tmp_path: Path, answer: Answer) -> None:
+    chart = FakeChart(read_only=False)
+
+    async def ask(question: Question) -> Answer:
+        return answer
+
+    async with make_service(tmp_path, chart, writes="confirm") as service:
+        session = service.sessions.create()
+        first = await session.call("vital_create", VITAL, key="k", ask=ask)
+        again = await session.call("vital_create", VITAL, key="k", ask=answer_yes)
+        assert again == first
+        assert chart.created == []

@@ -7,7 +7,7 @@ are the units throughout; with repeats a task counts by its mean and rows are ne
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Final
@@ -59,7 +59,8 @@ def incomparable(a: StoredRun, b: StoredRun) -> list[str]:
     """Why two runs can't be compared as they are, one phrase each; empty when they can."""
     reasons: list[str] = []
     if a.task_checksum != b.task_checksum or not a.task_checksum:
-        reasons.append("their task sets differ")
+        matched = "" if _texts_at_hand(a, b) else ", and tasks can be matched by id alone"
+        reasons.append(f"their task sets differ{matched}")
     elif [task.id for task in a.tasks] != [task.id for task in b.tasks]:
         reasons.append("they did different tasks of the set")
     if a.chart_checksum != b.chart_checksum:
@@ -113,13 +114,28 @@ def compare_runs(
 
 
 def common_tasks(a: StoredRun, b: StoredRun) -> list[TaskInfo]:
-    """The tasks of a, in its order, that both runs have done in full."""
+    """The tasks of a, in its order, that both runs have done in full.
+
+    Of two sets a task is common when it says the same in both; where a set is not at hand, ids must do.
+    """
     done_a, done_b = _scores(a), _scores(b)
+    same = same_task(a, b)
     return [
         task
         for task in a.tasks
-        if task.id in done_b and done_a[task.id].owed == 0 and done_b[task.id].owed == 0
+        if task.id in done_b and done_a[task.id].owed == 0 and done_b[task.id].owed == 0 and same(task.id)
     ]
+
+
+def _texts_at_hand(a: StoredRun, b: StoredRun) -> bool:
+    return bool(a.task_texts) and bool(b.task_texts)
+
+
+def same_task(a: StoredRun, b: StoredRun) -> Callable[[str], bool]:
+    """Whether the task of an id is one task in both runs, as far as can be known."""
+    if a.task_checksum == b.task_checksum or not _texts_at_hand(a, b):
+        return lambda task_id: True
+    return lambda task_id: a.task_texts.get(task_id) == b.task_texts.get(task_id)
 
 
 def _identity(run: StoredRun) -> dict[str, Any]:

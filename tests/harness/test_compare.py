@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,10 @@ def test_other_tasks_or_another_chart_are_refused_unless_told() -> None:
     small = RunSpec(per_category=1)
     base = run_of("base", lines, small)
     for other, reason in (
-        (run_of("set", lines, RunSpec(per_category=1, checksum="sha256:other")), "their task sets differ"),
+        (
+            run_of("set", lines, RunSpec(per_category=1, checksum="sha256:other")),
+            "their task sets differ, and tasks can be matched by id alone",
+        ),
         (run_of("chart", lines, RunSpec(per_category=1, chart="sha256:other")), "their charts differ"),
         (run_of("owed", lines[:-2], small), "owed still owes 2 attempts"),
     ):
@@ -210,3 +214,25 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     for file in files:
         assert dispatch(["compare", *runs, "--json", str(file), "--seed", "7"]) == 0
     assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_tasks_of_one_id_that_say_different_things_are_not_the_same_task(tmp_path: Path) -> None:
+    """Generated sets number their tasks alike: an id is no evidence where the texts are at hand."""
+    from wardround_tasks.loading import load_tasks, tasks_document
+
+    bundled = load_tasks("bundled")
+    ids = [f"task1_{number}" for number in range(1, 7)]
+    changed = [
+        replace(task, instruction="Another question.") if task.id in ids[4:] else task
+        for task in bundled.tasks
+    ]
+    (tmp_path / "other.json").write_text(tasks_document(changed))
+    other = load_tasks(str(tmp_path / "other.json"))
+    runs = []
+    for name, tasks in (("bundled", bundled), ("other", other)):
+        spec = "bundled" if name == "bundled" else str(tmp_path / "other.json")
+        manifest = {"tasks": {"spec": spec, "name": name, "checksum": tasks.checksum, "ids": ids}}
+        lines = passing([task for task in make_tasks() if task.id in ids], set(ids[:3]))
+        runs.append(run_of(name, lines, RunSpec(manifest=manifest)))
+    assert incomparable(*runs) == ["their task sets differ"]
+    assert compare_runs(*runs, allow_different=True)["tasks"] == 4

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from wardround_schemas.errors import UserError
 
-from ..compare import compare_runs, incomparable
+from ..compare import compare_runs, incomparable, same_task
 from ..compare_text import sentences
 from ..reading import StoredRun
 from ..summary import RULES
@@ -28,7 +28,7 @@ def compare_entries(index: RunIndex, a: Entry, b: Entry, *, margin: float, allow
         reasons=reasons,
         statistics=statistics,
         sentences={rules: sentences(statistics, rules) for rules in RULES} if statistics else {},
-        tasks=compared_tasks(index.attempts(a), index.attempts(b)),
+        tasks=compared_tasks(index.attempts(a), index.attempts(b), same_task(left, right)),
     )
 
 
@@ -60,13 +60,15 @@ def _passes(rows: list[AttemptRow]) -> dict[Rules, int]:
     }
 
 
-def compared_tasks(a: list[AttemptRow], b: list[AttemptRow]) -> list[ComparedTask]:
-    """The tasks that both runs have attempts of, in the order of a."""
+def compared_tasks(
+    a: list[AttemptRow], b: list[AttemptRow], same: Callable[[str], bool]
+) -> list[ComparedTask]:
+    """The tasks that both runs have attempts of, in the order of a; `same` tells which ids are one task."""
     left, right = _by_task(a), _by_task(b)
     tasks: list[ComparedTask] = []
     for task_id, rows in left.items():
         others = right.get(task_id)
-        if others is None:
+        if others is None or not same(task_id):
             continue
         passes_a, passes_b = _passes(rows), _passes(others)
         tasks.append(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -483,3 +485,39 @@ def test_the_front_ends_types_are_made_from_these_models() -> None:
 
     held = ROOT / "harness" / "viewer_ui" / "src" / "api.schema.json"
     assert json.loads(held.read_bytes()) == api_schema()
+
+
+def test_a_run_that_is_rewritten_while_it_is_read_is_never_a_fault(tmp_path: Path) -> None:
+    """What a resume does to a folder: lines come, the file is put in order, a last line is torn."""
+    folder = make_run(tmp_path / "live", RunSpec(per_category=2))
+    (folder / "summary.json").unlink()
+    lines = (folder / "attempts.jsonl").read_text().splitlines(keepends=True)
+    rng = random.Random(8)
+    done = threading.Event()
+
+    def rewrite() -> None:
+        for _ in range(150):
+            part = folder / "attempts.part"
+            part.write_text("".join(rng.sample(lines, rng.randrange(21))) + lines[0][: rng.randrange(40)])
+            part.replace(folder / "attempts.jsonl")
+        done.set()
+
+    statuses: list[int] = []
+    with running_viewer(tmp_path) as port:
+        writer = threading.Thread(target=rewrite)
+        writer.start()
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        while not done.is_set() or len(statuses) < 30:
+            for path in (
+                "/api/runs",
+                "/api/runs/live",
+                "/api/runs/live/attempts/task5_1/0",
+                "/api/search?q=task5",
+            ):
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                answer.read()
+                statuses.append(answer.status)
+        connection.close()
+        writer.join()
+    assert set(statuses) <= {200, 404}

@@ -151,7 +151,8 @@ def _add_runs(app: FastAPI, index: RunIndex) -> None:
         offset: Annotated[int, Query(ge=0)] = 0,
     ) -> ResultPart:
         """A part of one call's result; `next` is the offset of the part after it."""
-        return result_part(index.line(index.entry(run), (task, repeat)), round, call, offset)
+        line, _, _ = index.attempt(index.entry(run), (task, repeat))
+        return result_part(line, round, call, offset)
 
 
 def _run_detail(index: RunIndex, entry: Entry) -> RunDetail:

@@ -23,9 +23,7 @@ PART: Final = 65_536
 
 def attempt_detail(index: RunIndex, entry: Entry, key: Key) -> AttemptDetail:
     """Everything about one attempt but the bulk of its results."""
-    line = index.line(entry, key)
-    rows = index.attempts(entry)
-    place = next(i for i, row in enumerate(rows) if (row.task_id, row.repeat) == key)
+    line, rows, place = index.attempt(entry, key)
     failures = failure_notes(line)
     attempt = line.get("attempt") or {}
     error = line.get("error")

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import orjson
 
@@ -42,7 +43,21 @@ def _stamp(path: Path) -> Stamp:
         found = path.stat()
     except OSError:
         return ()
+    return _stamp_of(found)
+
+
+def _stamp_of(found: os.stat_result) -> Stamp:
     return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The attempts of a run as its file held them at one moment: rows in the run's order, and where in the
+    file the line of each is (offset, length)."""
+
+    stamp: Stamp
+    rows: list[AttemptRow]
+    places: dict[Key, tuple[int, int]]
 
 
 @dataclass(slots=True)
@@ -54,9 +69,7 @@ class Entry:
     path: Path
     stamp: Stamp
     row: RunRow
-    attempts_stamp: Stamp = ()
-    attempts: list[AttemptRow] = field(default_factory=list)
-    places: dict[Key, tuple[int, int]] = field(default_factory=dict)
+    snapshot: Snapshot | None = None
     texts: Mapping[str, Task] | None = None
 
 
@@ -98,26 +111,35 @@ class RunIndex:
 
     def attempts(self, entry: Entry) -> list[AttemptRow]:
         """The rows of a run's attempts, in the run's order."""
-        with self._lock:
-            stamp = _stamp(entry.path / ATTEMPTS)
-            if stamp != entry.attempts_stamp:
-                self._read_attempts(entry)
-                entry.attempts_stamp = stamp
-            return entry.attempts
+        with self._opened(entry) as (_, snapshot):
+            return snapshot.rows
 
-    def line(self, entry: Entry, key: Key) -> Line:
-        """The line of one attempt; UserError where there is none."""
-        with self._lock:
-            self.attempts(entry)
-            place = entry.places.get(key)
-        if place is None:
-            raise UserError("there is no such attempt")
-        with (entry.path / ATTEMPTS).open("rb") as file:
+    def attempt(self, entry: Entry, key: Key) -> tuple[Line, list[AttemptRow], int]:
+        """The line of one attempt, the rows that it is among, and its place there; UserError for none."""
+        with self._opened(entry) as (file, snapshot):
+            place = snapshot.places.get(key)
+            if place is None:
+                raise UserError("there is no such attempt")
             file.seek(place[0])
             line = orjson.loads(file.read(place[1]))
-        if not isinstance(line, dict) or key_of(line) != key:
-            raise UserError("the run has changed; load it again")
-        return line
+        row = next(i for i, row in enumerate(snapshot.rows) if (row.task_id, row.repeat) == key)
+        return line, snapshot.rows, row
+
+    @contextmanager
+    def _opened(self, entry: Entry) -> Iterator[tuple[IO[bytes], Snapshot]]:
+        """A run's attempts file, open, with the snapshot of just this file.
+
+        A run that goes on may put a new file in its place at any time; what is open stays as it was.
+        """
+        path = entry.path / ATTEMPTS
+        # A run that has only begun has no attempts yet.
+        with path.open("rb") if path.exists() else BytesIO() as file:
+            stamp = _stamp_of(os.fstat(file.fileno())) if not isinstance(file, BytesIO) else ()
+            with self._lock:
+                if entry.snapshot is None or entry.snapshot.stamp != stamp:
+                    entry.snapshot = _read_snapshot(entry, file, stamp)
+                snapshot = entry.snapshot
+            yield file, snapshot
 
     def stored(self, entry: Entry) -> StoredRun:
         """The run as comparison and report read it."""
@@ -132,9 +154,10 @@ class RunIndex:
 
     def scan(self, entry: Entry) -> Iterator[bytes]:
         """The raw lines of a run that are the last word on their task and repeat, for searching."""
-        self.attempts(entry)
-        raw = (entry.path / ATTEMPTS).read_bytes() if entry.places else b""
-        for start, length in sorted(entry.places.values()):
+        with self._opened(entry) as (file, snapshot):
+            file.seek(0)
+            raw = file.read()
+        for start, length in sorted(snapshot.places.values()):
             yield raw[start : start + length]
 
     def _folders(self) -> list[Path]:
@@ -169,33 +192,30 @@ class RunIndex:
             return held
         return Entry(run_id, name, path, stamp, _run_row(run_id, name, path))
 
-    def _read_attempts(self, entry: Entry) -> None:
-        run = _head(entry.path, entry.name)
-        known = {task.id: task for task in run.tasks}
-        rows: dict[Key, AttemptRow] = {}
-        places: dict[Key, tuple[int, int]] = {}
-        start = 0
-        path = entry.path / ATTEMPTS
-        # A run that has only begun has no attempts yet.
-        with path.open("rb") if path.exists() else BytesIO() as file:
-            for number, raw in enumerate(file, 1):
-                if not raw.endswith(b"\n"):
-                    break
-                try:
-                    line = orjson.loads(raw)
-                    key = key_of(line)
-                    row = _attempt_row(line, known)
-                except (UserError, *MALFORMED) as error:
-                    raise UserError(f"{entry.name}/{ATTEMPTS} line {number} is not a run line") from error
-                held = rows.get(key)
-                if held is None or held.owed or not row.owed:
-                    rows[key] = row
-                    places[key] = start, len(raw)
-                start += len(raw)
-        order = {task_id: place for place, task_id in enumerate(known)}
-        ordered = sorted(rows.items(), key=lambda item: (order.get(item[0][0], len(order)), item[0][1]))
-        entry.attempts = [row for _, row in ordered]
-        entry.places = places
+
+def _read_snapshot(entry: Entry, file: IO[bytes], stamp: Stamp) -> Snapshot:
+    run = _head(entry.path, entry.name)
+    known = {task.id: task for task in run.tasks}
+    rows: dict[Key, AttemptRow] = {}
+    places: dict[Key, tuple[int, int]] = {}
+    start = 0
+    for number, raw in enumerate(file, 1):
+        if not raw.endswith(b"\n"):
+            break
+        try:
+            line = orjson.loads(raw)
+            key = key_of(line)
+            row = _attempt_row(line, known)
+        except (UserError, *MALFORMED) as error:
+            raise UserError(f"{entry.name}/{ATTEMPTS} line {number} is not a run line") from error
+        held = rows.get(key)
+        if held is None or held.owed or not row.owed:
+            rows[key] = row
+            places[key] = start, len(raw)
+        start += len(raw)
+    order = {task_id: place for place, task_id in enumerate(known)}
+    ordered = sorted(rows.items(), key=lambda item: (order.get(item[0][0], len(order)), item[0][1]))
+    return Snapshot(stamp, [row for _, row in ordered], places)
 
 
 def _head(path: Path, name: str) -> StoredRun:

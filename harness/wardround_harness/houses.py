@@ -55,6 +55,17 @@ def opened_arguments(raw: str | dict[str, Any]) -> Any:
     return value if isinstance(value, dict) else raw
 
 
+def can_be_carried(arguments: Any) -> bool:
+    """Whether MCP can carry the arguments: an object, without what JSON in UTF-8 has no room for."""
+    if not isinstance(arguments, dict):
+        return False
+    try:
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError, ValueError, TypeError):
+        return False
+    return True
+
+
 def result_text(result: CallToolResult) -> str:
     """All text of a tool's result; parts that are not text are named."""
     parts = [part.text if part.type == "text" else f"({part.type} content)" for part in result.content]
@@ -129,11 +140,10 @@ class LocalDoor:
     async def call(self, call: ToolCall) -> Outcome:
         arguments = opened_arguments(call.arguments_raw)
         started = time.perf_counter()
-        if isinstance(arguments, dict):
+        if can_be_carried(arguments):
             ok, text = await called(self._connected(), call.name, arguments)
         else:
-            # MCP has no way to carry arguments that are no object; the session refuses them by the
-            # same rules, records them and counts the round.
+            # What MCP can't carry the session refuses by the same rules, records and counts.
             refused = await self._session.call(call.name, arguments)
             ok, text = refused.ok, refused.text
         self.check()

@@ -7,13 +7,14 @@ and nothing of any provider.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Protocol
 
 from wardround_schemas.errors import ChartError
 
 from .agents.base import Message, ProviderError, Stop, Tool, Transcript, Turn, Usage
 from .doors import Door
+from .legible import legible
 from .limits import Answered, Caller
 
 Status = Literal[
@@ -172,11 +173,19 @@ async def run_rounds(
         play.status, play.error = "chart_error", str(error)
 
 
+def legible_turn(turn: Turn) -> Turn:
+    """The turn with text and names that can be written down; arguments are the session's to judge."""
+    if turn.text.isascii() and all(call.name.isascii() for call in turn.calls):
+        return turn
+    calls = tuple(replace(call, name=legible(call.name)) for call in turn.calls)
+    return replace(turn, text=legible(turn.text), calls=calls)
+
+
 async def _round(
     play: Play, answered: Answered, dialect: Dialect, door: Door, budget: Budget
 ) -> Status | None:
     """Record one turn and do what it asks; the attempt's status if that ended it."""
-    turn = answered.turn
+    turn = legible_turn(answered.turn)
     log = RoundLog(
         turn.text, [], turn.usage, turn.stop, answered.seconds, answered.tries, answered.cost, turn.notes
     )

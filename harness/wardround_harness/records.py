@@ -13,6 +13,7 @@ from wardround_tasks.attempt import Attempt, CreateCall
 from wardround_tasks.verdict import Verdicts
 
 from .agents.base import Usage
+from .legible import legible
 from .loop import CallLog, Play, RoundLog
 
 DEEPEST: Final = 100
@@ -29,9 +30,7 @@ def clean(value: Any, depth: int = 0) -> Any:
     deeper than DEEPEST (cut, with a text that says so).
     """
     if isinstance(value, str):
-        return (
-            value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        )
+        return legible(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, bool) or value is None:

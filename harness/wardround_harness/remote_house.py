@@ -24,7 +24,7 @@ from wardround_tasks.attempt import CreateCall
 
 from .agents.base import Tool, ToolCall
 from .doors import DoorStatus, Effects, Outcome
-from .houses import JournalFailed, called, dotted, listed_tools, opened_arguments
+from .houses import JournalFailed, called, can_be_carried, dotted, listed_tools, opened_arguments
 from .manifest import public_url
 
 if TYPE_CHECKING:
@@ -191,8 +191,8 @@ class RemoteDoor:
         started = time.perf_counter()
         if call.name == finish_function().tool_name and self._own_finish:
             ok, text = self._finish(arguments)
-        elif not isinstance(arguments, dict):
-            ok, text = False, "The arguments are not a JSON object."
+        elif not can_be_carried(arguments):
+            ok, text = False, "The arguments are not a JSON object of valid Unicode text."
         else:
             ok, text = await called(self.client, call.name, arguments)
             self._note(call.name, arguments, ok=ok)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +18,8 @@ from .summary import rich_score_table
 
 def run_and_show(plan: RunPlan) -> int:
     """Carry a plan out, print its scores, and give the exit code."""
+    # The SDK warns of each tool that a model makes up; that is in the record, and not for the terminal.
+    logging.getLogger("mcp").setLevel(logging.ERROR)
     report = anyio.run(execute, plan)
     show_table({f"{short_name(plan.model)} {lane}": summary for lane, summary in report.summaries.items()})
     show_end(plan, report)

@@ -26,11 +26,20 @@ def make_parser() -> Parser:
     for name in COMMANDS:
         if find_spec(f"{__package__}.{name}") is not None:
             import_module(f".{name}", __package__).add_commands(subparsers)
+    subparsers.add_parser("mcp", help="the same as wardround-mcp: the chart as MCP tools", add_help=False)
     return parser
 
 
 def dispatch(arguments: Sequence[str]) -> int:
-    """Parse and carry out one command line; its exit code."""
+    """Parse and carry out one command line; its exit code.
+
+    `wardround mcp ...` is `wardround-mcp ...`: what starts a package by its own name (`uvx wardround mcp`)
+    finds the server too.
+    """
+    if arguments[:1] == ["mcp"]:
+        from wardround_server.cli import run
+
+        return run(arguments[1:])
     parser = make_parser()
     args = parser.parse_args(arguments)
     if args.version:

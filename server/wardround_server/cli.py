@@ -40,10 +40,11 @@ def build_parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; returns its exit code."""
-    return run_program(lambda: _run(sys.argv[1:] if argv is None else argv))
+    return run_program(lambda: run(sys.argv[1:] if argv is None else argv))
 
 
-def _run(argv: Sequence[str]) -> int:
+def run(argv: Sequence[str]) -> int:
+    """Parse and carry out one command line; its exit code. Errors meant for the user pass through."""
     args = build_parser().parse_args(argv)
     code: int = args.run(args)
     return code

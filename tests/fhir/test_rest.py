@@ -17,6 +17,7 @@ from tests.fhir.serving import fhir_app
 from tests.fhir.suite.chart import RESOURCES
 from wardround_schemas.errors import ChartError, UserError
 from wardround_server.backends.embedded import EmbeddedBackend
+from wardround_server.chart.api import build_fhir_app
 from wardround_server.chart.writer import ChartWriter
 
 pytestmark = pytest.mark.anyio
@@ -47,6 +48,30 @@ async def test_a_read_gives_the_bytes_that_were_stored(client: httpx.AsyncClient
     assert answer.json() == RESOURCES[0]
     assert answer.headers["content-type"] == "application/fhir+json; charset=utf-8"
     assert answer.headers["last-modified"] == "Wed, 01 Nov 2023 08:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", f"{GLUCOSE}&_count=3"),
+        ("HEAD", GLUCOSE),
+        ("GET", "/Patient/?gender=male"),
+        ("GET", "/Patient/cx-p1?_pretty=true"),
+        ("GET", "/metadata"),
+        ("POST", "/Patient/_search?gender=male"),
+        ("GET", "/Patient?foo=1"),
+        ("GET", "/a/b/c"),
+        ("GET", "/a%0Ab"),
+        ("PUT", "/Patient/cx-p1"),
+    ],
+)
+async def test_the_application_and_the_router_answer_alike(
+    client: httpx.AsyncClient, suite_backend: EmbeddedBackend, method: str, path: str
+) -> None:
+    transport = httpx.ASGITransport(app=build_fhir_app(suite_backend))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8421/fhir") as other:
+        one, two = await client.request(method, path), await other.request(method, path)
+    assert (one.status_code, one.content, one.headers) == (two.status_code, two.content, two.headers)
 
 
 async def test_a_type_that_is_only_read_is_found_by_id(client: httpx.AsyncClient) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import anyio
 from fastapi import Depends, FastAPI, Response
@@ -27,8 +28,21 @@ from .service import Service
 from .sessions import DEFAULT_NAME
 from .telemetry import Metrics
 
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig
+
 _SWEEP_SECONDS = 30.0
 _READY_SECONDS = 5.0
+
+# FastAPI's own spans and log records carry paths, queries and bodies: the names of patients. The MCP
+# SDK's spans do not, and those are kept.
+_NO_SPANS: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
 
 _ABOUT = (
     "A FHIR R4 chart as MCP tools; every write is captured. MCP over streamable HTTP is at `/mcp` "
@@ -57,6 +71,7 @@ def build_app(service: Service, *, build: Build = build_mcp_server) -> ASGIApp:
         description=_ABOUT,
         lifespan=lambda _: _lifespan(service, gate),
         redoc_url=None,
+        telemetry=_NO_SPANS,
     )
     app.include_router(build_control_router(service, guard))
     _add_health(app, service, metrics, guard)
@@ -70,7 +85,9 @@ def build_agent_app(service: Service, *, build: Build = build_mcp_server) -> ASG
     """The listener of a run's agents: the sessions that the run made, each at `/mcp/{session}`."""
     sessions, limit = service.sessions, service.settings.max_body_bytes
     gate = McpGate(sessions, sessions.get, max_body_bytes=limit, build=build)
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lambda _: gate.run())
+    app = FastAPI(
+        docs_url=None, redoc_url=None, openapi_url=None, lifespan=lambda _: gate.run(), telemetry=_NO_SPANS
+    )
     rest = RequestBodyLimitMiddleware(app, limit)
     return Guard(McpPaths(gate, None, rest), HostPolicy.of(service.settings))
 

@@ -6,6 +6,7 @@ what a model sent: whatever comes in, a `CallResult` goes out.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections import deque
@@ -174,6 +175,11 @@ class Session:
             except AskLater:
                 self.rounds_used -= 1
                 raise
+            except asyncio.CancelledError:
+                self._note(
+                    CallRecord(seq, at, called, _kept(arguments), False, 0, time.perf_counter() - started)
+                )
+                raise
             except ChartError as error:
                 self.chart_error = self.chart_error or str(error)
                 result = CallResult(ok=False, text=voice.chart_error_text(error))
@@ -182,12 +188,14 @@ class Session:
             result = replace(result, text=result.text.encode("utf-8", "replace").decode())
         size = len(result.text.encode())
         seconds = time.perf_counter() - started
-        record = CallRecord(seq, at, called, _kept(arguments), result.ok, size, seconds)
+        self._note(CallRecord(seq, at, called, _kept(arguments), result.ok, size, seconds))
+        return result
+
+    def _note(self, record: CallRecord) -> None:
         self.calls.append(record)
         if self._on_call is not None:
             self._on_call(record)
         self._changed("calls")
-        return result
 
     def _refusal(self) -> str | None:
         if self.status == "completed":

@@ -22,7 +22,7 @@ from wardround_schemas.errors import ChartError, UserError
 from wardround_server.http import build_agent_app, build_app
 from wardround_server.http_guard import HostPolicy
 from wardround_server.mcp_resources import CAPTURES
-from wardround_server.service import Service
+from wardround_server.service import Service, open_service
 from wardround_server.sessions import new_name
 from wardround_server.settings import ServerSettings
 
@@ -241,6 +241,20 @@ async def test_off_loopback_control_needs_the_token_and_agents_a_session(tmp_pat
         for path in ("/mcp", "/mcp/default", "/mcp/one", f"/mcp/{new_name()}"):
             assert (await http.post(path, json=INITIALIZE, headers=ACCEPT)).status_code == 404
         assert (await http.get("/healthz")).status_code == 200
+
+
+async def test_off_loopback_the_chart_needs_the_token_too(tmp_path: Path) -> None:
+    settings = ServerSettings(host="0.0.0.0", token=TOKEN, journal=tmp_path)
+    async with (
+        await open_service(settings) as service,
+        running(build_app(service)) as base,
+        httpx.AsyncClient(base_url=base) as http,
+    ):
+        for path in ("/fhir/metadata", "/fhir/Patient", "/fhir/Patient/S1"):
+            assert (await http.get(path)).status_code == 401
+        assert (await http.post("/fhir/Patient/_search")).status_code == 401
+        assert (await http.get("/fhir/Patient?_count=1", headers=bearer(TOKEN))).status_code == 200
+        assert (await http.post("/fhir/Patient", json={}, headers=bearer(TOKEN))).status_code == 405
 
 
 async def test_a_token_set_on_loopback_is_asked_for_there_too(tmp_path: Path) -> None:

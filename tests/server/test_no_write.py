@@ -21,6 +21,7 @@ from tests.server.fakes import LABS, NOW, PATIENT, VITAL
 from tests.server.live import running
 from tests.server.test_mcp import answering
 from wardround_schemas.function import load_functions
+from wardround_server.cli import main
 from wardround_server.http import build_app
 from wardround_server.mcp import IDEMPOTENCY_KEY
 from wardround_server.service import Service, open_service
@@ -181,6 +182,17 @@ async def test_no_write_leaves_the_house(tmp_path: Path, writes: WriteMode) -> N
         assert server.writes() == []
         assert server.created == []
         assert bool(kept) is (writes != "off")
+
+
+def test_the_doctor_writes_nothing_whatever_mode_it_examines(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with hospital() as server:
+        for writes in ("capture", "confirm", "forward"):
+            argv = ["doctor", "--fhir", server.base, "--writes", writes, "--allow-forward"]
+            assert main([*argv, "--journal", str(tmp_path / "journal")]) == 0, capfd.readouterr().out
+        assert len(server.seen) > 10
+        assert server.writes() == []
 
 
 async def test_the_count_would_see_a_write(tmp_path: Path) -> None:

@@ -295,6 +295,8 @@ async def test_a_capture_survives_a_caller_that_goes_away(tmp_path: Path) -> Non
         await asyncio.gather(task, return_exceptions=True)
         await session.call("vital_create", VITAL)
         assert [c.seq for c in session.captures] == [1, 2]
+        assert [(c.seq, c.ok) for c in session.calls] == [(1, False), (2, True)]
+        assert session.rounds_used == 2
 
 
 async def test_a_journal_that_fails_accepts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

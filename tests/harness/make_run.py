@@ -270,9 +270,9 @@ def _verdicts(task: FakeTask, status: str, clinical: bool, original: bool) -> di
     elif task.category in ("task5", "task9"):
         failure = {
             "code": "wrong_dose",
-            "path": "$.calls[0].resource.dosageInstruction[0].doseAndRate[0].doseQuantity.value",
-            "expected": 2,
-            "got": 4,
+            "path": "$.calls[0].resource.dosageInstruction[0].doseAndRate[0].doseQuantity",
+            "expected": {"value": 2, "unit": "g"},
+            "got": {"value": 4, "unit": "g"},
         }
     elif task.kind == "action":
         failure = {

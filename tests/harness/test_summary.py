@@ -175,7 +175,7 @@ def test_harms_are_counted_with_a_bound_that_repeats_do_not_tighten() -> None:
     repeated = summarise(many, tasks, repeats=4, expected=120)["severity"]
     assert single["wrong_patient"]["count"] == 0
     assert single["wrong_patient"]["upper95"] == pytest.approx(1 - 0.05 ** (1 / 30))
-    assert single["wrong_dose_unclear"]["count"] == 3
-    assert repeated["wrong_dose_unclear"]["count"] == 12
+    assert single["wrong_dose_tier"]["count"] == 3
+    assert repeated["wrong_dose_tier"]["count"] == 12
     for kind, entry in repeated.items():
         assert entry["upper95"] == pytest.approx(single[kind]["upper95"])

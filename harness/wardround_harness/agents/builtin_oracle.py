@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from wardround_schemas.errors import UserError
 from wardround_tasks.instants import age_in_years, parse_day, year_before
 from wardround_tasks.quantities import GLUCOSE, HBA1C, MAGNESIUM, POTASSIUM, Analyte
 from wardround_tasks.reference import Measurement, measurements_of
@@ -20,8 +21,10 @@ from . import orders
 from .brief import Brief
 from .scripted import Finish, Intent, Reply, Resource, Script, Search
 
-MOST_PAGES: Final = 5
-"""Pages of one search that fit into eight rounds beside the patient's search, two writes and the end."""
+PATIENT_PAGES: Final = 2
+WINDOW_PAGES: Final = 4
+NEWEST_PAGES: Final = 3
+"""Most pages of a search, so that eight rounds hold them, the writes (one or two) and the end."""
 PAGE: Final = "100"
 
 Solver = Callable[[Brief], Script]
@@ -39,15 +42,33 @@ class Value:
 
 def script(brief: Brief) -> Script:
     """The solution of a task's category."""
-    yield from SOLVERS[brief.category](brief)
+    solve = SOLVERS.get(brief.category)
+    if solve is None:
+        raise UserError(
+            f"builtin/oracle can't solve {brief.task_id}: {brief.category} is another package's category"
+        )
+    yield from solve(brief)
 
 
-def _read_all(function: str, arguments: Mapping[str, Any]) -> Reading:
-    """Every match of a search, all pages that rounds allow followed."""
+def _nothing_is_enough(found: list[Resource]) -> bool:
+    return False
+
+
+def _has_measurement(found: list[Resource]) -> bool:
+    return any(True for _ in measurements_of(found))
+
+
+def _read_all(
+    function: str,
+    arguments: Mapping[str, Any],
+    most: int,
+    enough: Callable[[list[Resource]], bool] = _nothing_is_enough,
+) -> Reading:
+    """The matches of a search, page by page, `most` pages or until what was found is enough."""
     reply = yield Search(function, arguments)
     found = list(reply.resources)
     pages = 1
-    while reply.next is not None and pages < MOST_PAGES:
+    while reply.next is not None and pages < most and not enough(found):
         reply = yield Search(function, {**_required(arguments), "page": reply.next})
         found.extend(reply.resources)
         pages += 1
@@ -60,7 +81,12 @@ def _required(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _patient(brief: Brief) -> Generator[Intent, Reply, Resource | None]:
     """The task's patient, by the record number that the text gives."""
-    found = yield from _read_all("patient.search", {"identifier": brief.mrn})
+    found = yield from _read_all(
+        "patient.search",
+        {"identifier": brief.mrn},
+        PATIENT_PAGES,
+        lambda found: any(brief.mrn in _numbers(patient) for patient in found),
+    )
     return next((patient for patient in found if brief.mrn in _numbers(patient)), None)
 
 
@@ -70,11 +96,22 @@ def _subject(brief: Brief) -> Generator[Intent, Reply, str]:
 
 
 def _values(
-    brief: Brief, subject: str, analyte: Analyte, **narrowed: str
+    brief: Brief,
+    subject: str,
+    analyte: Analyte,
+    most: int,
+    enough: Callable[[list[Resource]], bool] = _nothing_is_enough,
+    **narrowed: str,
 ) -> Generator[Intent, Reply, list[Value]]:
+    """The task's laboratory values, newest page first."""
     arguments = {"patient": subject, "code": brief.lab, "_sort": "-date", "_count": PAGE, **narrowed}
-    found = yield from _read_all("lab.search", arguments)
+    found = yield from _read_all("lab.search", arguments, most, enough)
     return [_value(measurement, analyte) for measurement in measurements_of(found)]
+
+
+def _latest(brief: Brief, subject: str, analyte: Analyte) -> Generator[Intent, Reply, Value | None]:
+    """The newest value ever: the first page that holds one has it."""
+    return _newest((yield from _values(brief, subject, analyte, NEWEST_PAGES, _has_measurement)))
 
 
 def _value(measurement: Measurement, analyte: Analyte) -> Value:
@@ -85,7 +122,7 @@ def _last_day(brief: Brief, subject: str, analyte: Analyte) -> Generator[Intent,
     """Values of the 24 hours up to now."""
     now = orders.now_of(brief)
     start = now - timedelta(hours=24)
-    found = yield from _values(brief, subject, analyte, date=f"ge{start.isoformat()}")
+    found = yield from _values(brief, subject, analyte, WINDOW_PAGES, date=f"ge{start.isoformat()}")
     return [value for value in found if start <= value.at <= now]
 
 
@@ -133,7 +170,7 @@ def _find_patient(brief: Brief) -> Script:
         "family": brief.family,
         "birthdate": brief.birth_date,
     }
-    found = yield from _read_all("patient.search", arguments)
+    found = yield from _read_all("patient.search", arguments, WINDOW_PAGES)
     matches = [patient for patient in found if _named(patient, brief)]
     yield Finish([_numbers(matches[0])[0]] if matches else [brief.not_found])
 
@@ -172,7 +209,7 @@ def _glucose_mean(brief: Brief) -> Script:
 
 def _glucose_newest(brief: Brief) -> Script:
     subject = yield from _subject(brief)
-    latest = _newest((yield from _values(brief, subject, GLUCOSE)))
+    latest = yield from _latest(brief, subject, GLUCOSE)
     yield Finish([latest.number if latest is not None else -1])
 
 
@@ -184,7 +221,7 @@ def _referral(brief: Brief) -> Script:
 
 def _potassium_order(brief: Brief) -> Script:
     subject = yield from _subject(brief)
-    latest = _newest((yield from _values(brief, subject, POTASSIUM)))
+    latest = yield from _latest(brief, subject, POTASSIUM)
     if latest is not None and latest.number < orders.POTASSIUM_GOAL:
         yield orders.potassium(brief, subject, latest.number)
         yield orders.potassium_level(brief, subject)
@@ -193,7 +230,7 @@ def _potassium_order(brief: Brief) -> Script:
 
 def _hba1c(brief: Brief) -> Script:
     subject = yield from _subject(brief)
-    latest = _newest((yield from _values(brief, subject, HBA1C)))
+    latest = yield from _latest(brief, subject, HBA1C)
     if latest is None or latest.at < year_before(orders.now_of(brief)):
         yield orders.hba1c(brief, subject)
     yield Finish([latest.number, latest.stamp] if latest is not None else [-1])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import FastAPI, HTTPException, Query, Request, Response
 from fastapi import Path as PathParameter
@@ -36,6 +36,9 @@ from .models import (
 )
 from .search import search
 
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig
+
 LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 
 HEADERS: Final = (
@@ -50,6 +53,15 @@ HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
+
+# The framework's spans and records carry paths and queries, and a search may be for a patient's name.
+NO_TELEMETRY: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
 
 TYPES: Final = {
     ".html": "text/html; charset=utf-8",
@@ -95,6 +107,7 @@ def build_viewer_app(folder: Path) -> FastAPI:
         description=f"Runs of agents on clinical tasks, read-only. {RESEARCH_USE}",
         docs_url=None,
         redoc_url=None,
+        telemetry=NO_TELEMETRY,
     )
     app.add_middleware(GZipMiddleware, minimum_size=2048, compresslevel=3)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(LOCAL_NAMES), www_redirect=False)

@@ -13,7 +13,9 @@ from wardround_harness.reading import read_run
 from wardround_schemas.records import check_record
 
 
-@pytest.mark.parametrize("spec", [RunSpec(per_category=2), RunSpec(per_category=2, owed=3, repeats=2, cost=None)])
+@pytest.mark.parametrize(
+    "spec", [RunSpec(per_category=2), RunSpec(per_category=2, owed=3, repeats=2, cost=None)]
+)
 def test_made_runs_and_their_summaries_follow_the_schemas(tmp_path: Path, spec: RunSpec) -> None:
     folder = make_run(tmp_path / "run", spec)
     assert check_record("manifest", json.loads((folder / "manifest.json").read_bytes())) == []

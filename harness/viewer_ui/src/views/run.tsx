@@ -162,10 +162,13 @@ export function RunView({ place, run }: { place: Place; run: string }) {
   );
 }
 
+const BROAD = ["overall", "query", "action", "easy", "medium", "hard"];
+
 function Overview({ detail }: { detail: RunDetail }) {
   const groups = Object.keys(detail.scores.clinical ?? {});
-  const broad = groups.filter((group) => !group.startsWith("task"));
-  const narrow = groups.filter((group) => group.startsWith("task"));
+  // What is none of the six is a category, the ten or a plugin's.
+  const broad = groups.filter((group) => BROAD.includes(group));
+  const narrow = groups.filter((group) => !BROAD.includes(group));
   return (
     <div class="overview">
       <div class="card">

@@ -4,7 +4,10 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 PYTHON="${PYTHON:-.venv/bin/python}"
 
-trap '"$PYTHON" tests/hapi/serve.py stop' EXIT
-WARDROUND_HAPI_URL="$("$PYTHON" tests/hapi/serve.py start)"
+# A folder of its own: a server that someone started by hand is neither used nor ended.
+serve() { "$PYTHON" tests/hapi/serve.py "$1" --run tests/hapi/target/test-run; }
+
+trap 'serve stop' EXIT
+WARDROUND_HAPI_URL="$(serve start)"
 export WARDROUND_HAPI_URL
 "$PYTHON" -m pytest -m hapi tests/hapi tests/fhir tests/server "$@"

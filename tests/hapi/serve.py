@@ -105,8 +105,9 @@ def start(folder: Path, *, port: int, data: Path | None, bulk: bool, heap: str, 
     database = "jdbc:h2:mem:hapi;DB_CLOSE_DELAY=-1"
     if data is not None:
         data.mkdir(parents=True, exist_ok=True)
-        # H2's cache is counted in KB of heap.
-        database = f"jdbc:h2:file:{data.resolve() / 'hapi'};CACHE_SIZE=262144;DB_CLOSE_ON_EXIT=FALSE"
+        # The cache is in KB of heap; with no retention, space is used again while loading.
+        settings = "CACHE_SIZE=262144;RETENTION_TIME=0;DB_CLOSE_ON_EXIT=FALSE"
+        database = f"jdbc:h2:file:{data.resolve() / 'hapi'};{settings}"
     classpath = os.pathsep.join([str(TARGET / "wardround-test-hapi.jar"), str(TARGET / "lib" / "*")])
     command = [
         tool("java"),

@@ -98,9 +98,13 @@ class McpGate:
         return hosted
 
     async def _keep(self, hosted: _Hosted) -> None:
-        async with hosted.manager.run():
+        try:
+            async with hosted.manager.run():
+                hosted.ready.set()
+                await hosted.stop.wait()
+        finally:
+            # A manager that could not start must not keep its callers waiting: they get its error.
             hosted.ready.set()
-            await hosted.stop.wait()
 
     def _ended(self, session: Session) -> None:
         hosted = self._hosted.pop(session.id, None)

@@ -59,6 +59,8 @@ class Reader:
         self._options = options
         self._links: deque[str] = deque(maxlen=MAX_LINKS)
         self._rests: OrderedDict[str, _Rest] = OrderedDict()
+        self._cursor_stem = f"{backend.base_url}?_rest={secrets.token_urlsafe(12)}"
+        self._cursors = 0
 
     async def search(self, function: Function, arguments: dict[str, Any]) -> CallResult:
         """One page of a function's search, or the page that `page` names."""
@@ -135,7 +137,8 @@ class Reader:
         return CallResult(ok=True, text=body.decode("utf-8", "replace"), is_search=True)
 
     def _shaped(self, page: SearchPage, applied: Params = (), skip: int = 0) -> CallResult:
-        resume = f"{self._backend.base_url}?_rest={secrets.token_urlsafe(12)}"
+        self._cursors += 1
+        resume = f"{self._cursor_stem}.{self._cursors}"
         shaped = shape_result(
             page,
             style=self._options.form,

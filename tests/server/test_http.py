@@ -369,6 +369,59 @@ async def test_the_listener_of_a_run_has_its_sessions_and_nothing_else(tmp_path:
                     pass
 
 
+_MODERN_META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+_HOSTILE_PARAMS: list[dict[str, Any]] = [
+    {},
+    {"name": 7},
+    {"name": None, "arguments": {}},
+    {"name": "lab_search", "arguments": "\ud800"},
+    {"name": "vital_create", "arguments": {"note": "\udfff", "x": 10**400}},
+    {"name": "vital_create", "arguments": VITAL, "inputResponses": {"approve-order": 7}},
+    {"name": "vital_create", "arguments": VITAL, "requestState": "v1.AAAA"},
+]
+HOSTILE_BODIES: list[bytes] = [
+    b"",
+    b"null",
+    b"[]",
+    b"{}",
+    b'"x"',
+    b"\xff\xfe",
+    b"{" * 5000,
+    b"[" * 100_000,
+    b'{"jsonrpc": "2.0", "id": 1e999, "method": "ping"}',
+    b'{"jsonrpc": "2.0", "id": NaN, "method": "ping"}',
+    b'{"jsonrpc": "2.0", "id": ' + b"9" * 5000 + b', "method": "ping"}',
+    b'{"jsonrpc": "2.0", "id": {"a": 1}, "method": "tools/list"}',
+    b'{"jsonrpc": "1.0", "id": 1, "method": "tools/list"}',
+    b'{"jsonrpc": "2.0", "id": 1, "method": 7}',
+    b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []}',
+    b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "\\ud800"}}',
+    *(
+        json.dumps(
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**params, "_meta": _MODERN_META}}
+        ).encode()
+        for params in _HOSTILE_PARAMS
+    ),
+]
+
+
+@pytest.mark.parametrize("version", [None, "2025-06-18", "2026-07-28", "2099-01-01", "x" * 5000])
+async def test_no_body_brings_the_server_down_or_makes_it_fail(tmp_path: Path, version: str | None) -> None:
+    async with served(tmp_path, writes="confirm", chart=FakeChart(read_only=False)) as (_, base, http):
+        for body in HOSTILE_BODIES:
+            headers = {**ACCEPT, "content-type": "application/json", "mcp-method": "tools/call"}
+            if version is not None:
+                headers["mcp-protocol-version"] = version
+            for more in ({}, {"mcp-name": "vital_create"}, {"mcp-session-id": "none"}):
+                answer = await http.post("/mcp/one", content=body, headers={**headers, **more})
+                assert answer.status_code < 500, (body[:60], answer.text)
+        async with Client(f"{base}/mcp/one", mode="2026-07-28") as client:
+            assert not (await client.call_tool("lab_search", LAB)).is_error
+
+
 # --- health, counters, logs ---------------------------------------------------------------------
 
 

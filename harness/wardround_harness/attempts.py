@@ -115,6 +115,7 @@ async def play_job(job: Job, bench: Bench, keep: Callable[[Line], Awaitable[None
     try:
         reference = await bench.references.get(job.task)
         await _play(job, bench, play, held)
+        line = judged_line(job, play, held.effects, reference)
     except KeyRefused:
         raise
     except CostLimitReached as error:
@@ -135,7 +136,7 @@ async def play_job(job: Job, bench: Bench, keep: Callable[[Line], Awaitable[None
         play.status, play.error = "harness_error", f"{type(error).__name__}: {error}"
         await keep(_owed_line(job, play, held))
     else:
-        await keep(judged_line(job, play, held.effects, reference))
+        await keep(line)
 
 
 @dataclass(slots=True)

@@ -41,14 +41,15 @@ class TaskInfo:
 def task_info(task_id: str, known: Mapping[str, Task] | None = None) -> TaskInfo:
     """Category, kind and difficulty of a task: from the set where it is at hand, else from the id.
 
-    Ids of the original and bundled sets name their category (`task5_12`); UserError for one that
-    neither the set nor its own form explains.
+    Ids of the original and bundled sets name their category (`task5_12`), a plugin's may; UserError for
+    one that neither the set nor its own form explains.
     """
     if known and task_id in known:
         task = known[task_id]
         return TaskInfo(task_id, task.category, task.kind, task.difficulty)
     match = _ID.match(task_id)
-    category = find_category(match[1]) if match else None
+    named = match[1] if match else task_id.rpartition("_")[0]
+    category = find_category(named) if named else None
     if category is None:
         raise UserError(
             f"which category is task {task_id!r} of?", mend="put the task file where the manifest names it"

@@ -105,12 +105,18 @@ def task_scores(
 
 
 def group_members(tasks: Sequence[TaskLike]) -> dict[str, list[str]]:
-    """Task ids per group, in the order of GROUPS; groups without tasks are left out."""
+    """Task ids per group, in the order of GROUPS, plugins' categories last; none without tasks."""
     members: dict[str, list[str]] = {group: [] for group in GROUPS}
     for task in tasks:
         for group in ("overall", task.kind, task.difficulty, task.category):
             members.setdefault(group, []).append(task.id)
     return {group: ids for group, ids in members.items() if ids}
+
+
+def groups_of(summaries: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Every group that may stand in the summaries: GROUPS, then the categories that plugins brought."""
+    found = (group for each in summaries for scores in each.get("scores", {}).values() for group in scores)
+    return tuple(dict.fromkeys((*GROUPS, *found)))
 
 
 def _group_score(scores: Sequence[TaskScore], repeats: int, *, whole: bool) -> dict[str, Any]:
@@ -251,16 +257,16 @@ def score_table(
     summaries: Mapping[str, Mapping[str, Any]],
     *,
     rules: Sequence[str] = RULES,
-    groups: Sequence[str] = GROUPS,
+    groups: Sequence[str] | None = None,
 ) -> list[list[str]]:
     """Rows of text with the runs side by side, the heading first.
 
-    `summaries` maps a run's name to its summary. One row per group that any run has, one column per
-    run and rule set; after the groups come attempts, tokens and cost.
+    `summaries` maps a run's name to its summary. One row per group that any run has (of `groups`, all where
+    that is None), one column per run and rule set; after the groups come attempts, tokens and cost.
     """
     columns = [(name, rule) for name in summaries for rule in rules]
     rows = [["group", *(f"{name} {rule}" for name, rule in columns)]]
-    for group in groups:
+    for group in groups_of(summaries.values()) if groups is None else groups:
         entries = [(summaries[name].get("scores") or {}).get(rule, {}).get(group) for name, rule in columns]
         if any(entry is not None for entry in entries):
             rows.append([group, *map(format_rate, entries)])
@@ -289,7 +295,7 @@ def rich_score_table(
     summaries: Mapping[str, Mapping[str, Any]],
     *,
     rules: Sequence[str] = RULES,
-    groups: Sequence[str] = GROUPS,
+    groups: Sequence[str] | None = None,
     title: str | None = None,
 ) -> Table:
     """The score table for a terminal, ready for `rich.console.Console.print`."""

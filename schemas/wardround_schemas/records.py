@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import orjson
 
 from .faults import json_path, shortened
+from .plugins import plugin_categories
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -32,21 +33,28 @@ def record_schema(kind: RecordKind) -> dict[str, Any]:
 
 
 def check_record(kind: RecordKind, value: Any) -> list[str]:
-    """What is wrong with a record, `path: message` a line; [] where it is right, at most MAX_LINES."""
-    errors = islice(_validator(kind).iter_errors(value), MAX_LINES)
+    """What is wrong with a record, `path: message` a line; [] where it is right, at most MAX_LINES.
+
+    A task may be of an installed plugin's category, and of no other package's.
+    """
+    errors = islice(_validator(kind, plugin_categories()).iter_errors(value), MAX_LINES)
     return [f"{json_path(error.absolute_path)}: {shortened(error.message, 300)}" for error in errors]
 
 
 @cache
-def _validator(kind: RecordKind) -> Validator:
+def _validator(kind: RecordKind, others: tuple[str, ...]) -> Validator:
     from jsonschema import Draft202012Validator
     from referencing import Registry, Resource
     from referencing.jsonschema import DRAFT202012
 
-    schemas = [record_schema(other) for other in RECORD_KINDS]
+    schemas = {other: record_schema(other) for other in RECORD_KINDS}
+    if others:
+        definitions = schemas["task"]["$defs"]
+        category = definitions["category"] | {"pattern": f"^(task([1-9]|10)|{'|'.join(others)})$"}
+        schemas["task"] = schemas["task"] | {"$defs": definitions | {"category": category}}
     registry: Registry[Any] = Registry().with_resources(
         (schema["$id"], Resource.from_contents(schema, default_specification=DRAFT202012))
-        for schema in schemas
+        for schema in schemas.values()
     )
-    validator: Validator = Draft202012Validator(record_schema(kind), registry=registry)
+    validator: Validator = Draft202012Validator(schemas[kind], registry=registry)
     return validator

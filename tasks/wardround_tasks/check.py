@@ -17,6 +17,7 @@ from typing import Any, Literal
 from wardround_schemas.chart import ChartReader, Resource, search_all
 
 from .attempt import Attempt
+from .categories import CATEGORIES
 from .categories.base import gold_attempt
 from .grading import category_of, grade, read_reference
 from .survey import Progress
@@ -24,6 +25,8 @@ from .task import PatientRef, Task
 from .verdict import RULE_SETS
 
 MEAN_TOLERANCE = 1e-6
+OURS = frozenset(category.traits.id for category in CATEGORIES)
+"""Another package's category has no second computation here: its reference solution alone is judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ async def second_computation(task: Task, chart: ChartReader) -> tuple[list[Any],
     patient = task.patient
     if task.category == "task1":
         return await _by_name(task, chart), 0
-    if patient is None or task.category in ("task3", "task8"):
+    if patient is None or task.category in ("task3", "task8") or task.category not in OURS:
         return None
     if task.category == "task2":
         return await _age(task, patient, chart), 0

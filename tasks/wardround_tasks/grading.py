@@ -12,7 +12,7 @@ from wardround_schemas.chart import ChartReader
 
 from .answers import Said
 from .attempt import Attempt
-from .categories import Category, find_category
+from .categories import Grader, find_category
 from .clinical import judge_clinical
 from .reference import Reference
 from .strict import judge_strict
@@ -26,7 +26,7 @@ _STATUS_CODES: Final[dict[str, Code]] = {
 }
 
 
-def category_of(task: Task) -> Category:
+def category_of(task: Task) -> Grader:
     """The task's category; raises ValueError for an unknown one."""
     category = find_category(task.category)
     if category is None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from wardround_schemas.errors import UserError
+from wardround_schemas.plugins import plugin_categories
 
 from .attempt import Attempt
 from .categories import find_category
@@ -169,17 +170,18 @@ def usable(task: Task) -> None:
     """Raise FieldError where a task lacks what the graders of its category need."""
     category = find_category(task.category)
     if category is None:
-        raise FieldError("category", f"is {task.category[:40]!r}, not one of task1 to task10")
+        others = "".join(f", {name}" for name in plugin_categories())
+        raise FieldError("category", f"is {task.category[:40]!r}, not one of task1 to task10{others}")
     for field, wanted, given in (
         ("kind", category.traits.kind, task.kind),
         ("difficulty", category.traits.difficulty, task.difficulty),
     ):
         if wanted != given:
             raise FieldError(field, f"is {given}, but {task.category} is {wanted}")
-    if task.patient is None and task.category != "task1":
+    if task.patient is None and category.traits.needs_patient:
         raise FieldError("patient", f"is missing, and {task.category} needs one")
-    if task.category == "task1" and not task.solution:
-        raise FieldError("solution", "is missing, and task1 needs it")
+    if category.traits.needs_solution and not task.solution:
+        raise FieldError("solution", f"is missing, and {task.category} needs it")
     for name in category.traits.codes:
         if not task.facts.codes.get(name):
             raise FieldError(f"facts.codes.{name}", f"is missing, and {task.category} needs it")

@@ -55,7 +55,7 @@ class Facts:
 class Task:
     """A task: what the agent is told (`instruction`, `context`) and what the graders need.
 
-    `category` is task1 to task10; `branch` names the case that the chart puts the task in, for
+    `category` is task1 to task10 or a plugin's; `branch` names the case that the chart puts the task in, for
     balance and reports; no grader reads it. `solution` is the stored answer where there is one.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -38,7 +39,7 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
         EntryPoint("broken", "tests.harness.nowhere:x", registry.PLUGINS),
         EntryPoint("builtin", "tests.harness.test_registry:plugin", registry.PLUGINS),
     ]
-    monkeypatch.setattr(registry, "entry_points", lambda group: found)
+    monkeypatch.setattr(metadata, "entry_points", lambda group: found)
 
 
 @pytest.mark.parametrize("name", ["builtin/oracle", "builtin/null", "builtin/always-act"])

@@ -7,6 +7,7 @@ import re
 import stat
 from collections.abc import Sequence
 from html.parser import HTMLParser
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -284,7 +285,7 @@ def test_a_plugin_adds_a_section_and_one_that_fails_is_named(
 
     def install(*names: str) -> None:
         found = [EntryPoint(name, f"tests.harness.test_report:{name}", sections.PLUGINS) for name in names]
-        monkeypatch.setattr(sections, "entry_points", lambda group: found)
+        monkeypatch.setattr(metadata, "entry_points", lambda group: found)
 
     install("silent_section", "made_section")
     page = Page(render_report([run]))

@@ -5,13 +5,17 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from wardround_schemas.errors import UserError
+from wardround_schemas.plugins import blaming, find_plugin, load_plugin, named
 from wardround_tasks.task import Task
 
 from .base import Agent, ProgramAgent
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ PREFIXES: tuple[tuple[str, Opener], ...] = (
 )
 """Prefixes that are followed by a name, a path or a template."""
 
-PLUGINS = "wardround.agents"
+PLUGINS: Final = "wardround.agents"
 """Entry points of agents from other packages: name and prefix of NAME/MODEL; the object is an `Opener`."""
 
 FORMS = ("anthropic/NAME", "openai/NAME", "openai-chat/NAME", "command:TEMPLATE", "builtin/replay:RUN")
@@ -122,27 +126,22 @@ def find_opener(spec: str) -> tuple[Opener, str]:
         if spec.startswith(prefix):
             return opener, spec[len(prefix) :]
     prefix, slash, rest = spec.partition("/")
-    for plugin in entry_points(group=PLUGINS):
-        if slash and plugin.name == prefix:
-            return _plugged(plugin), rest
+    plugin = find_plugin(PLUGINS, prefix) if slash else None
+    if plugin is not None:
+        return _plugged(plugin), rest
     raise unknown_model(spec)
 
 
 def _plugged(plugin: EntryPoint) -> Opener:
     """The opener that a plugin is. UserError where it can't be loaded or is none."""
-    try:
-        opener = plugin.load()
-    except Exception as error:
-        raise UserError(
-            f"the plugin {plugin.name} ({plugin.value}) can't be loaded: {type(error).__name__}: {error}",
-            mend="reinstall or remove the package that brings it",
-        ) from error
+    opener = load_plugin(plugin)
 
     def open_it(context: AgentContext) -> Agent | ProgramAgent:
-        agent = opener(context)
+        with blaming(plugin):
+            agent = opener(context)
         if not isinstance(agent, Agent | ProgramAgent):
             raise UserError(
-                f"the plugin {plugin.name} gave no agent but {type(agent).__name__}",
+                f"{named(plugin)} gave no agent but {type(agent).__name__}",
                 mend="an agent has what `wardround_harness.agents.base.Agent` lists",
             )
         return agent

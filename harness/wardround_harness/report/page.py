@@ -9,7 +9,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from wardround_schemas.errors import UserError
-from wardround_tasks.categories import CATEGORIES
+from wardround_tasks.categories import find_category
 from wardround_tasks.paper import PAPER_TABLE
 from wardround_tasks.severity import KINDS
 
@@ -18,7 +18,7 @@ from ..compare_text import interval, points
 from ..effort import measure
 from ..ledger import OWED
 from ..reading import StoredRun
-from ..summary import RULES
+from ..summary import RULES, groups_of
 from . import breakdown, charts
 from .texts import OWN_PROMPT
 
@@ -188,14 +188,24 @@ def baseline_rows(runs: Sequence[StoredRun]) -> list[ScoreRow]:
     return list(rows.values())
 
 
+def band(category_id: str, runs: Sequence[StoredRun]) -> tuple[str, str]:
+    """A category's difficulty and heading; by the runs' tasks where the plugin that brought it is gone."""
+    category = find_category(category_id)
+    if category is not None:
+        traits = category.traits
+        return traits.difficulty, f"{traits.title} ({traits.kind})"
+    task = next(task for run in runs for task in run.tasks if task.category == category_id)
+    return task.difficulty, f"({task.kind})"
+
+
 def heat_map(runs: Sequence[StoredRun]) -> list[tuple[str, list[tuple[str, str, list[Cell]]]]]:
     """Difficulty, then its categories, then a cell per run and rule set."""
     groups: dict[str, list[tuple[str, str, list[Cell]]]] = {"easy": [], "medium": [], "hard": []}
-    for category in CATEGORIES:
-        traits = category.traits
-        cells = [cell(run.summary["scores"][rules].get(traits.id)) for run in runs for rules in RULES]
-        if any(found.rate is not None for found in cells):
-            groups[traits.difficulty].append((traits.id, f"{traits.title} ({traits.kind})", cells))
+    for name in groups_of(run.summary for run in runs):
+        cells = [cell(run.summary["scores"][rules].get(name)) for run in runs for rules in RULES]
+        if name not in TABLE_GROUPS and any(found.rate is not None for found in cells):
+            difficulty, title = band(name, runs)
+            groups[difficulty].append((name, title, cells))
     return [(difficulty, rows) for difficulty, rows in groups.items() if rows]
 
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
 from wardround_schemas.errors import UserError
+from wardround_schemas.plugins import blaming, installed_plugins, load_plugin, named
 
 from ..reading import StoredRun
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 PLUGINS: Final = "wardround.report_sections"
 
@@ -34,18 +37,17 @@ Maker = Callable[[Sequence[StoredRun]], Section | None]
 
 def plugin_sections(runs: Sequence[StoredRun]) -> list[Section]:
     """The sections of every installed plugin, by the plugins' names. UserError for one that fails."""
-    found = (_section(plugin, runs) for plugin in sorted(entry_points(group=PLUGINS), key=lambda p: p.name))
+    found = [_section(plugin, runs) for plugin in installed_plugins(PLUGINS)]
     return [section for section in found if section is not None]
 
 
 def _section(plugin: EntryPoint, runs: Sequence[StoredRun]) -> Section | None:
-    try:
-        section = plugin.load()(runs)
-    except Exception as error:
-        raise UserError(
-            f"the report section {plugin.name} ({plugin.value}) failed: {type(error).__name__}: {error}",
-            mend="reinstall or remove the package that brings it",
-        ) from error
+    maker = load_plugin(plugin)
+    with blaming(plugin):
+        section = maker(runs)
     if section is not None and not isinstance(section, Section):
-        raise UserError(f"the report section {plugin.name} gave no Section but {type(section).__name__}")
+        raise UserError(
+            f"{named(plugin)} gave no Section but {type(section).__name__}",
+            mend="a section is a `wardround_harness.report.sections.Section`, or None",
+        )
     return section

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from wardround_schemas.chart import ChartReader
 
@@ -43,6 +43,7 @@ class ChartInfo:
     notes: tuple[str, ...] = field(default=())
 
 
+@runtime_checkable
 class Backend(ChartReader, Protocol):
     """A chart that sessions can work on. All calls raise `ChartError` when the chart can't be read."""
 
@@ -90,7 +91,8 @@ async def open_backend(
     base_url: str | None = None,
     allow_writes: bool = False,
 ) -> Backend:
-    """Open `embedded`, a chart FILE.db, a FOLDER or FILE of resources, or the URL of a FHIR server.
+    """Open `embedded`, a chart FILE.db, a FOLDER or FILE of resources, the URL of a FHIR server, or
+    NAME:REST, where NAME is an installed plugin's.
 
     `base_url` is what links of an embedded chart start with (default: the HTTP face's own address);
     `allow_writes` lets a remote backend create. UserError, in one line, for what can't be opened.

@@ -37,7 +37,8 @@ Form = Literal["medagentbench", "r4", "original"]
 class Traits:
     """What is fixed for all tasks of a category. `difficulty` is assigned by the number of steps.
 
-    `codes` and `texts` are the facts that a task of the category must carry.
+    `codes` and `texts` are the facts that a task of the category must carry; `needs_patient` and
+    `needs_solution` say what else it must have.
     """
 
     id: str
@@ -47,6 +48,8 @@ class Traits:
     steps: str
     codes: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    needs_patient: bool = True
+    needs_solution: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +90,25 @@ class Draft:
     solution: list[Any] | None = None
 
 
-class Category(Protocol):
-    """One of the ten categories: a module of this folder, looked up in `CATEGORIES`."""
+class Grader(Protocol):
+    """What it takes to judge tasks of a category; all that a plugin must have."""
 
     @property
     def traits(self) -> Traits:
         """What is fixed for all its tasks."""
         ...
+
+    async def read(self, task: Task, chart: ChartReader) -> Reference:
+        """Read from the chart what both rule sets need; ChartError passes through."""
+        ...
+
+    def expected(self, task: Task, reference: Reference, rules: RuleSet) -> Expected:
+        """What a rule set asks of an attempt. Pure."""
+        ...
+
+
+class Category(Grader, Protocol):
+    """One of the ten categories: a module of this folder, looked up in `CATEGORIES`; it makes tasks too."""
 
     @property
     def quotas(self) -> tuple[Quota, ...]:
@@ -111,14 +126,6 @@ class Category(Protocol):
 
     def draft(self, candidate: Candidate, codes: CodeMap, seed: int) -> Draft:
         """The words and facts of one task."""
-        ...
-
-    async def read(self, task: Task, chart: ChartReader) -> Reference:
-        """Read from the chart what both rule sets need; ChartError passes through."""
-        ...
-
-    def expected(self, task: Task, reference: Reference, rules: RuleSet) -> Expected:
-        """What a rule set asks of an attempt. Pure."""
         ...
 
 

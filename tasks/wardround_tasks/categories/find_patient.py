@@ -30,6 +30,8 @@ class FindPatient:
         "easy",
         "one search",
         texts=("given", "family", "birthdate", "not_found"),
+        needs_patient=False,
+        needs_solution=True,
     )
     quotas = (
         Quota("found/namesake", 4, "found"),

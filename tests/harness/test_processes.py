@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.harness.test_run import without_times
+from tests.harness.test_run import ONE_OF_EACH, without_times
 from wardround_harness.runs import ATTEMPTS, read_json, read_lines
+from wardround_tasks.loading import load_tasks, tasks_document
 
 ROOT = Path(__file__).resolve().parents[2]
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
@@ -157,6 +158,35 @@ def test_a_run_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ended = wardround("run", "--model", "builtin/null", "-o", str(tmp_path / "file"))
     assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
+
+
+def test_the_demo_runs_both_builtins_and_leaves_folders_and_a_report(tmp_path: Path) -> None:
+    few = [task for task in load_tasks("bundled").tasks if task.id in ONE_OF_EACH]
+    tasks = tmp_path / "few.json"
+    tasks.write_text(tasks_document(few))
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "wardround_harness.demo",
+            "--runs",
+            str(tmp_path / "runs"),
+            "--tasks",
+            str(tasks),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert ended.returncode == 0, ended.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert read_json(folder / "oracle" / "summary.json")["scores"]["clinical"]["overall"]["rate"] == 1.0
+    assert read_json(folder / "null" / "summary.json")["ledger"] == {"completed": 10}
+    assert "builtin/null" in (folder / "report.html").read_text()
+    heading = next(line for line in ended.stdout.splitlines() if "group" in line)
+    assert [name for name in ("builtin/oracle clinical", "builtin/null medagentbench") if name in heading]
+    assert "100.0 % (72.2 to 100.0)" in ended.stdout
 
 
 def test_help_needs_no_heavy_import() -> None:

@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUNS ?= runs
 
-.PHONY: setup demo test test-wheel test-docker test-hapi lint typecheck check lock clean
+.PHONY: setup demo test test-wheel test-docker test-hapi test-browser test-clients test-conformance test-extras test-model \
+  lint typecheck check bench bundled viewer lock clean
 
 setup: $(STAMP)
 
@@ -27,8 +28,34 @@ test-wheel: setup
 test-docker:
 	PYTHON=$(PYTHON) docker/check.sh
 
+# A real HAPI FHIR JPA server from Maven Central, and the same searches against it (Java 17, Maven).
 test-hapi: setup
 	tests/hapi/run.sh
+
+# The viewer and the report in Chromium, and the front end against its sources (Chromium, Node.js).
+test-browser: setup
+	cd harness/viewer_ui && npm ci --no-audit --no-fund --loglevel=error
+	$(BIN)/python -m pytest -m browser tests/browser
+
+# Other people's MCP clients, each in an environment of its own (Node.js).
+test-clients: setup
+	tests/clients/run.sh
+
+# The official MCP conformance suite (Node.js).
+test-conformance: setup
+	tests/conformance/run.sh
+
+# The extras wardround[ray] and wardround[inspect], in an environment of their own.
+test-extras:
+	[ -f .venv-extras/.installed ] || ( $(PYTHON) -m venv .venv-extras && .venv-extras/bin/python -m pip install \
+	  --quiet --disable-pip-version-check --require-hashes -r requirements-extras.lock && .venv-extras/bin/python \
+	  -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . && \
+	  touch .venv-extras/.installed )
+	.venv-extras/bin/python -m pytest tests/harness/test_ray.py tests/harness/test_inspect.py
+
+# A real small model: WARDROUND_TEST_MODEL_URL names the server that speaks for it.
+test-model: setup
+	$(BIN)/python -m pytest -s -m model tests/model
 
 lint: setup
 	$(BIN)/ruff check .
@@ -40,11 +67,30 @@ typecheck: setup
 
 check: lint typecheck test
 
+bench: setup
+	$(BIN)/python -m benchmarks.build
+	$(BIN)/python -m benchmarks.chart
+	$(BIN)/python -m benchmarks.mcp
+	$(BIN)/python -m benchmarks.harness
+	$(BIN)/python -m benchmarks.grading
+	$(BIN)/python -m benchmarks.compact
+	$(BIN)/python -m benchmarks.viewer
+
+# What is made from the code and kept in the tree: the bundled tasks, and the front end.
+bundled: setup
+	$(BIN)/wardround tasks generate --fhir embedded --seed 300 -o tasks/wardround_tasks/data/bundled.json
+
+viewer: setup
+	$(BIN)/python -m wardround_harness.viewer.schema > harness/viewer_ui/src/api.schema.json
+	cd harness/viewer_ui && npm ci --no-audit --no-fund && npm run types && npm run build
+
 lock:
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --no-annotate --output-file requirements.lock
 	uv pip compile pyproject.toml --python-version 3.11 --python-platform linux --generate-hashes \
 	  --no-emit-index-url --no-header --no-annotate -c requirements.lock --output-file requirements-runtime.lock
+	uv pip compile pyproject.toml --extra ray --extra inspect --group dev --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate -c requirements.lock --output-file requirements-extras.lock
 
 clean:
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .hypothesis

@@ -5,13 +5,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import uvicorn
 from starlette.types import ASGIApp
 
+from tests.server.fakes import make_service
+from wardround_server.http import build_app
 from wardround_server.http_serve import bind
+from wardround_server.service import Service
 
 
 class _Server(uvicorn.Server):
@@ -49,3 +54,31 @@ async def running(app: ASGIApp) -> AsyncIterator[str]:
                 yield f"http://127.0.0.1:{listener.getsockname()[1]}"
             finally:
                 server.should_exit = True
+
+
+@asynccontextmanager
+async def served(folder: Path, **settings: Any) -> AsyncIterator[tuple[Service, str, httpx.AsyncClient]]:
+    chart = settings.pop("chart", None)
+    async with (
+        make_service(folder, chart, **settings) as service,
+        running(build_app(service)) as base,
+        httpx.AsyncClient(base_url=base) as http,
+    ):
+        yield service, base, http
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+INITIALIZE: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+ACCEPT = {"accept": "application/json, text/event-stream"}

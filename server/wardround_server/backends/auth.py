@@ -159,12 +159,13 @@ class RemoteAuth:
         pair = f"{self.username}:{self.password}".encode()
         return "Basic " + base64.b64encode(pair).decode("ascii")
 
-    def ssl_context(self) -> ssl.SSLContext:
+    def ssl_context(self, *, encrypted: bool = True) -> ssl.SSLContext:
         """TLS with the usual authorities (or SSL_CERT_FILE's), the CA file and the client certificate.
 
-        Raises UserError when a file can't be read or is not what it should be.
+        For a server without TLS (not `encrypted`) the usual authorities, which take longest to load, are left
+        out: such a context trusts nobody. Raises UserError when a file can't be used.
         """
-        context = httpx.create_ssl_context()
+        context = httpx.create_ssl_context() if encrypted else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if self.ca_file is not None:
             try:
                 context.load_verify_locations(cafile=str(self.ca_file))

@@ -68,7 +68,8 @@ class FhirConnection:
             token_transport=token_transport,
         )
         pool = httpx.Limits(max_connections=limits.connections, max_keepalive_connections=limits.connections)
-        wire = transport or open_transport(self.base, auth.ssl_context(), pool)
+        tls = auth.ssl_context(encrypted=self.base.scheme == "https")
+        wire = transport or open_transport(self.base, tls, pool)
         guarded: httpx.AsyncBaseTransport = SameOriginTransport(wire, self.base)
         if not allow_writes:
             guarded = ReadOnlyTransport(guarded, self.base)

@@ -109,7 +109,9 @@ class SignIn:
         """Asked over a connection of its own: certificate and headers of the FHIR server are not sent."""
         target = httpx.URL(url)
         inner = self._token_transport or open_transport(
-            target, RemoteAuth(ca_file=self._auth.ca_file).ssl_context(), httpx.Limits(max_connections=1)
+            target,
+            RemoteAuth(ca_file=self._auth.ca_file).ssl_context(encrypted=target.scheme == "https"),
+            httpx.Limits(max_connections=1),
         )
         async with httpx.AsyncClient(
             transport=SameOriginTransport(inner, target), timeout=self._limits.timeout(), trust_env=False

@@ -107,7 +107,8 @@ def token_holds(asked: str, stored: tuple[str, str]) -> bool:
 def codings(concepts: Any) -> Iterator[tuple[str, str]]:
     for concept in concepts if isinstance(concepts, list) else [concepts] if concepts else []:
         for coding in concept.get("coding", []):
-            yield coding.get("system", ""), coding["code"]
+            if "code" in coding:
+                yield coding.get("system", ""), coding["code"]
 
 
 TOKENS: dict[str, Callable[[Resource], list[tuple[str, str]]]] = {

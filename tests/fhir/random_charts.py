@@ -35,7 +35,10 @@ CODES = [
 ]
 MOMENTS = [
     "2023",
+    "2023-10",
     "2023-11",
+    "2023-10-31",
+    "2023-11-01",
     "2024-02",
     "2023-11-12",
     "2023-11-13",
@@ -65,6 +68,8 @@ def concept(source: random.Random) -> Resource:
     }
     if not made["coding"]:
         return {"text": "GLU"}
+    if source.random() < 0.2:
+        made["coding"].append({"system": "urn:lab", "display": "no code"})
     return made
 
 

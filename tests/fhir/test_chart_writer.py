@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +138,76 @@ def test_a_file_that_is_no_chart_is_named_in_one_line(tmp_path: Path) -> None:
         Chart(tmp_path / "a.db")
     with pytest.raises(UserError, match="no chart at"):
         Chart(tmp_path / "b.db")
+
+
+WRITE_AND_STOP = """
+import os, signal, sys
+from wardround_server.chart.writer import ChartWriter
+with ChartWriter(sys.argv[1], extend=True) as writer:
+    for number in range(20_000):
+        writer.put({"resourceType": "Patient", "id": f"n{number}", "name": [{"family": "x" * 2000}]})
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_writer_leaves_the_old_chart_and_its_remains_go_in_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    write(path, [patient("p1")])
+    before = path.read_bytes()
+    done = subprocess.run([sys.executable, "-c", WRITE_AND_STOP, str(path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert path.read_bytes() == before
+    (remains,) = tmp_path.glob(".a.db.*.partial")
+    assert stat.S_IMODE(remains.stat().st_mode) == 0o600
+    write(path, [patient("p1")])
+    assert remains.exists()
+    os.utime(remains, (0, 0))
+    write(path, [patient("p1")])
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_large_chart_is_compressed_and_gives_back_the_same_bytes(tmp_path: Path) -> None:
+    def many() -> Iterator[Resource]:
+        for number in range(12_000):
+            yield lab(f"o{number}", number / 8) | {"note": [{"text": f"note {number} " + "words " * 350}]}
+
+    path = tmp_path / "a.db"
+    write(path, many())
+    assert path.stat().st_size < 8_000_000
+    with Chart(path) as chart:
+        assert chart.meta["dictionary"]
+        for resource in (lab("o7", 7 / 8), lab("o11999", 11_999 / 8)):
+            stored = orjson.loads(chart.read("Observation", resource["id"]) or b"")
+            assert {key: stored[key] for key in resource} == resource
+        before = chart.checksum
+    with ChartWriter(path, extend=True) as writer:
+        assert writer.put(orjson.loads(chart_body(path, "o5"))) == "unchanged"
+        writer.put(lab("o5", 99.0))
+        writer.put(patient("late"))
+    with Chart(path) as chart:
+        assert chart.checksum != before
+        assert chart.counts == {"Observation": 12_000, "Patient": 1}
+        assert orjson.loads(chart.read("Observation", "o5") or b"")["valueQuantity"]["value"] == 99.0
+
+
+def chart_body(path: Path, name: str) -> bytes:
+    with Chart(path) as chart:
+        return chart.read("Observation", name) or b""
+
+
+def test_many_readers_see_the_chart_that_they_opened(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    write(path, [patient("p1")])
+    early = Chart(path)
+    write(path, [patient("p2")])
+    late = Chart(path)
+    assert (early.read("Patient", "p2"), late.read("Patient", "p1")) == (None, None)
+    with ThreadPoolExecutor(4) as threads:
+        reads = list(threads.map(lambda _: late.read("Patient", "p2"), range(50)))
+    assert len(set(reads)) == 1
+    assert reads[0] is not None
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="can't write a chart to"):
+        write(tmp_path / "no" / "such" / "a.db", [patient("p1")])

@@ -25,7 +25,7 @@ class Charts:
     """Some random charts: as lists, as search values, and as files."""
 
     def __init__(self, folder: Path) -> None:
-        self.lists = [make_chart(seed) for seed in range(4)]
+        self.lists = [make_chart(seed) for seed in range(6)]
         self.backends = []
         for number, chart in enumerate(self.lists):
             with ChartWriter(folder / f"{number}.db") as writer:
@@ -97,7 +97,7 @@ bounded = settings(
 
 
 @bounded
-@given(number=st.integers(0, 3), search=searches)
+@given(number=st.integers(0, 5), search=searches)
 def test_three_implementations_find_the_same(
     charts: Charts, number: int, search: tuple[str, list[tuple[str, str]]]
 ) -> None:
@@ -107,7 +107,7 @@ def test_three_implementations_find_the_same(
 
 
 @bounded
-@given(number=st.integers(0, 3), search=searches, count=st.integers(1, 7), data=st.data())
+@given(number=st.integers(0, 5), search=searches, count=st.integers(1, 7), data=st.data())
 def test_pages_of_any_size_give_every_match_once_in_order(
     charts: Charts,
     number: int,
@@ -124,7 +124,7 @@ def test_pages_of_any_size_give_every_match_once_in_order(
 
 
 @bounded
-@given(number=st.integers(0, 3), search=searches)
+@given(number=st.integers(0, 5), search=searches)
 def test_totals_are_the_number_of_matches(
     charts: Charts, number: int, search: tuple[str, list[tuple[str, str]]]
 ) -> None:

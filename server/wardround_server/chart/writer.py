@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import hashlib
 import os
 import re
 import secrets
 import sqlite3
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -32,6 +35,7 @@ COMPRESS_FROM = 24 << 20
 DICTIONARY_BYTES = 112 << 10
 _SAMPLES = 6_000
 _LEVEL = 6
+_REMAINS_SECONDS = 24 * 60 * 60
 _MODULUS = 1 << 256
 _ID = re.compile(r"[A-Za-z0-9\-.]{1,64}", re.ASCII)
 _TYPE = re.compile(r"[A-Z][A-Za-z]{1,63}", re.ASCII)
@@ -97,6 +101,7 @@ class ChartWriter:
         self._given_dictionary = dictionary
 
     def __enter__(self) -> Self:
+        self._clear_remains()
         try:
             descriptor = os.open(self._temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             os.close(descriptor)
@@ -137,6 +142,13 @@ class ChartWriter:
         except BaseException:
             self._discard()
             raise
+
+    def _clear_remains(self) -> None:
+        """Remove what a writer of this chart left that was killed a day ago or more."""
+        for remains in self.path.parent.glob(f".{glob.escape(self.path.name)}.*.partial"):
+            with contextlib.suppress(OSError):
+                if time.time() - remains.stat().st_mtime > _REMAINS_SECONDS:
+                    remains.unlink()
 
     def meta(self, **values: str | int | float | None) -> None:
         """Set facts about the chart: `synthetic`, `name`, `seed` or any other that its maker wants kept."""

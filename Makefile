@@ -1,11 +1,12 @@
 # The commands of the README. Each sets up what it needs; `.ci/run` calls the same ones.
 PYTHON ?= python3
 VENV ?= .venv
+DOCS_VENV ?= .venv-docs
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUNS ?= runs
 
-.PHONY: setup demo test test-wheel test-docker test-hapi test-browser test-clients test-conformance test-extras test-model \
+.PHONY: setup demo test test-wheel test-docker test-hapi test-browser test-clients test-conformance test-extras test-model docs \
   lint typecheck check bench bundled viewer lock clean
 
 setup: $(STAMP)
@@ -57,6 +58,15 @@ test-extras:
 test-model: setup
 	$(BIN)/python -m pytest -s -m model tests/model
 
+# The site, in site/. An environment of its own: nothing of mkdocs comes near the product's.
+docs: $(DOCS_VENV)/.installed
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet --strict --site-dir site
+
+$(DOCS_VENV)/.installed: requirements-docs.lock
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	touch $@
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -89,8 +99,10 @@ lock:
 	  --no-emit-index-url --no-header --no-annotate --output-file requirements.lock
 	uv pip compile pyproject.toml --python-version 3.11 --python-platform linux --generate-hashes \
 	  --no-emit-index-url --no-header --no-annotate -c requirements.lock --output-file requirements-runtime.lock
+	uv pip compile --group docs --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate --output-file requirements-docs.lock
 	uv pip compile pyproject.toml --extra ray --extra inspect --group dev --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --no-annotate -c requirements.lock --output-file requirements-extras.lock
 
 clean:
-	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DOCS_VENV) build dist site .mypy_cache .ruff_cache .hypothesis

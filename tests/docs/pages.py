@@ -12,7 +12,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")]
 )
-FENCE = re.compile(r"^(?P<indent> *)```(?P<lang>[a-z]*)[^\n]*\n(?P<body>.*?)^(?P=indent)```", re.M | re.S)
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<lang>[a-z]*)(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=indent)```", re.M | re.S
+)
 PROGRAMS = ("wardround", "wardround-mcp")
 
 
@@ -24,6 +26,13 @@ class Block:
     line: int
     lang: str
     body: str
+    info: str = ""
+
+    @property
+    def title(self) -> str | None:
+        """The file that the block says it is a part of."""
+        found = re.search(r'title="([^"]+)"', self.info)
+        return None if found is None else found[1]
 
     @property
     def name(self) -> str:
@@ -36,7 +45,7 @@ def blocks(page: Path) -> Iterator[Block]:
     for match in FENCE.finditer(text):
         indent = match["indent"]
         body = "".join(line.removeprefix(indent) for line in match["body"].splitlines(keepends=True))
-        yield Block(page, text.count("\n", 0, match.start()) + 1, match["lang"], body)
+        yield Block(page, text.count("\n", 0, match.start()) + 1, match["lang"], body, match["info"])
 
 
 def command_lines(block: Block) -> Iterator[list[str]]:

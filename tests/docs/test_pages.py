@@ -60,6 +60,30 @@ def test_every_json_block_is_json(block: Block) -> None:
     json.loads(block.body)
 
 
+QUOTED = [block for block in ALL if block.title is not None]
+
+
+@pytest.mark.parametrize("block", QUOTED, ids=lambda block: block.name)
+def test_a_block_that_names_a_file_is_a_part_of_it(block: Block) -> None:
+    assert block.title is not None
+    assert block.body in (ROOT / block.title).read_text(encoding="utf-8")
+
+
+def test_each_kind_of_plugin_is_shown_by_lines_of_the_example_package() -> None:
+    shown = {
+        Path(block.title).name for block in QUOTED if block.page.name == "CONTRIBUTING.md" and block.title
+    }
+    assert shown == {"category.py", "agent.py", "backend.py", "section.py"}
+
+
+def test_every_page_is_in_the_sites_contents() -> None:
+    config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    named = re.findall(r": ([a-z-]+\.md)$", config, re.M)
+    assert len(named) == len(set(named))
+    from_root = {"contributing.md", "changelog.md", "security.md"}
+    assert set(named) == {page.name for page in (ROOT / "docs").glob("*.md")} | from_root
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

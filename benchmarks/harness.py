@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from mcp import Client
 
-from wardround_harness import attempts, ground, run
+from wardround_harness import attempts, ground, houses, run
 from wardround_harness.agents.base import Agent, Settings, Tool, Transcript, Turn
 from wardround_harness.agents.registry import open_agent
 from wardround_harness.keeping import Keeper
@@ -33,6 +34,8 @@ from wardround_harness.runs import ATTEMPTS, read_lines
 from wardround_tasks import grading
 
 LATENCY = 0.5
+CONNECTIONS = "MCP connections and tool lists"
+LOOP = "the round loop itself"
 CONCURRENCY = 32
 
 
@@ -115,6 +118,9 @@ def measure_speed(folder: Path) -> dict[str, Any]:
         ),
         replaced(attempts, "grade", timed(spent, "grading", grading.grade)),
         replaced(Keeper, "__call__", timed_async(spent, "writing lines", Keeper.__call__)),
+        replaced(Client, "__aenter__", timed_async(spent, CONNECTIONS, Client.__aenter__)),
+        replaced(Client, "__aexit__", timed_async(spent, CONNECTIONS, Client.__aexit__)),
+        replaced(houses, "listed_tools", timed_async(spent, CONNECTIONS, houses.listed_tools)),
         replaced(run, "conclude", timed_async(spent, "summary and baselines", run.conclude)),
         replaced(run, "write_reports", timed(spent, "report", run.write_reports)),
         replaced(run, "play_missing", timed_async(spent, "playing", run.play_missing)),
@@ -124,15 +130,22 @@ def measure_speed(folder: Path) -> dict[str, Any]:
     rounds = [entry for line in lines for entry in line["rounds"]]
     spent["tool calls over MCP"] = sum(call["seconds"] for entry in rounds for call in entry["calls"])
     spent["the agent"] = sum(entry["seconds"] for entry in rounds)
-    inside = ("reading references", "grading", "writing lines", "tool calls over MCP", "the agent")
-    spent["round loop, MCP connections, the rest"] = spent["playing"] - sum(spent[name] for name in inside)
+    inside = (
+        "reading references",
+        "grading",
+        "writing lines",
+        "tool calls over MCP",
+        "the agent",
+        CONNECTIONS,
+    )
+    spent[LOOP] = spent["playing"] - sum(spent[name] for name in inside)
     spent["opening chart and tasks"] = total - sum(
         spent[name] for name in ("playing", "summary and baselines", "report")
     )
     del spent["playing"]
     return result | {
         "one_at_a_time": {"seconds": total, "rounds": len(rounds), "parts": dict(spent)},
-        "loop_ms_per_round": 1000 * spent["round loop, MCP connections, the rest"] / len(rounds),
+        "loop_ms_per_round": 1000 * spent[LOOP] / len(rounds),
     }
 
 
@@ -151,7 +164,7 @@ def measure_waiting(folder: Path) -> dict[str, Any]:
         replaced(ground, "open_agent", slowly),
         replaced(run, "play_missing", timed_async(seconds, "playing", run.play_missing)),
     ):
-        carried_out(folder / "slow", concurrency=CONCURRENCY, repeats=2)
+        carried_out(folder / "slow", concurrency=CONCURRENCY, repeats=3)
     turns = opened[0].turns
     return {
         "turns": turns,
@@ -213,7 +226,7 @@ def show(speed: dict[str, Any], waiting: dict[str, Any], memory: dict[str, Any])
     print(f"one at a time: {apart['seconds']:.1f} s, {apart['rounds']} rounds, of which")
     for label, seconds in sorted(apart["parts"].items(), key=lambda item: -item[1]):
         print(f"  {label:40} {seconds:6.2f} s {100 * seconds / apart['seconds']:5.1f} %")
-    print(f"the round loop and its MCP connections: {speed['loop_ms_per_round']:.2f} ms a round")
+    print(f"the round loop itself: {speed['loop_ms_per_round']:.2f} ms a round")
     print(
         f"a provider of {1000 * LATENCY:.0f} ms, {CONCURRENCY} at once: {waiting['turns']} turns in "
         f"{waiting['seconds']:.1f} s, {100 * waiting['share_of_ideal']:.0f} % of the ideal rate"

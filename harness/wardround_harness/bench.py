@@ -53,7 +53,8 @@ async def open_player(
             functions=export("medagentbench", plan.profile),
         )
         return
-    from .programs import ProgramPlayer, listening
+    from .programs import ProgramPlayer, TaskPrompts, listening
 
-    async with listening(service) as base:
-        yield ProgramPlayer(agent, ground.prompts, plan.rounds, base)
+    served = TaskPrompts()
+    async with listening(service, served) as base:
+        yield ProgramPlayer(agent, ground.prompts, plan.rounds, base, served)

@@ -7,8 +7,8 @@ import socket
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -24,12 +24,36 @@ from .protocols.text import read_action
 
 if TYPE_CHECKING:
     import uvicorn
+    from mcp.server.lowlevel import Server
 
     from wardround_server.service import Service
+    from wardround_server.session import Session
+
+
+PROMPT: Final = "task"
+"""The MCP prompt under which a session serves its task."""
+
+
+@dataclass(slots=True)
+class TaskPrompts:
+    """The task of each session as a prompt of its MCP server, for programs that read it there."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def build(self, session: Session) -> Server[Any]:
+        """The MCP server of a session, with its task as the prompt `task`."""
+        from wardround_server.mcp import build_mcp_server
+        from wardround_server.mcp_prompts import PromptSpec
+
+        text = self.texts.get(session.id)
+        if text is None:
+            return build_mcp_server(session)
+        spec = PromptSpec(PROMPT, "The task", "What is to be done in this session.", lambda arguments: text)
+        return build_mcp_server(session, prompts=[spec])
 
 
 @asynccontextmanager
-async def listening(service: Service) -> AsyncIterator[str]:
+async def listening(service: Service, prompts: TaskPrompts | None = None) -> AsyncIterator[str]:
     """Serve the sessions of a run on a loopback port of its own; gives the URL that `/mcp/ID` is put after.
 
     The listener knows the sessions that the run made and nothing else. UserError when it can't be
@@ -45,7 +69,8 @@ async def listening(service: Service) -> AsyncIterator[str]:
     except OSError as error:
         held.close()
         raise UserError("no loopback port can be had for the agent's MCP server", mend=str(error)) from error
-    config = uvicorn.Config(build_agent_app(service), log_level="error", access_log=False, lifespan="on")
+    app = build_agent_app(service, build=(prompts or TaskPrompts()).build)
+    config = uvicorn.Config(app, log_level="error", access_log=False, lifespan="on")
     server = _quiet(uvicorn.Server(config))
     async with anyio.create_task_group() as group:
         group.start_soon(lambda: server.serve(sockets=[held]))
@@ -70,12 +95,13 @@ def _quiet(server: uvicorn.Server) -> uvicorn.Server:
 
 @dataclass(frozen=True, slots=True)
 class ProgramPlayer:
-    """Runs a program on each attempt; `base` is the listener's URL."""
+    """Runs a program on each attempt; `base` is the listener's URL, `served` the tasks that it serves."""
 
     agent: ProgramAgent
     prompts: Prompts
     rounds: int
     base: str
+    served: TaskPrompts
 
     async def __call__(self, job: Job, play: Play, door: Door) -> None:
         """Run the program on the attempt's task and take its end from its session, or from its output.
@@ -88,9 +114,12 @@ class ProgramPlayer:
         system, user = self.prompts.native(job.task, self.rounds)
         play.metered = False
         started = time.perf_counter()
+        text = f"{system}\n\n{user}"
+        self.served.texts[door.id] = text
         try:
-            result = await self.agent.attempt(f"{system}\n\n{user}", f"{self.base}/mcp/{door.id}")
+            result = await self.agent.attempt(text, f"{self.base}/mcp/{door.id}")
         finally:
+            del self.served.texts[door.id]
             play.elapsed = time.perf_counter() - started
             play.rounds = [_round_of(log) for log in door.call_logs()]
             play.actions = door.rounds_used

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import socket
 import sys
@@ -28,6 +29,7 @@ from wardround_schemas.errors import UserError
 from wardround_server.http import build_app
 from wardround_server.service import Service, open_service
 from wardround_server.settings import ServerSettings
+from wardround_tasks.loading import load_tasks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")]
 
@@ -93,6 +95,16 @@ async def test_without_finish_the_last_line_of_output_is_the_answer(
     line = await line_of(tmp_path, program(tmp_path, "pass", last))
     assert (line["attempt"]["status"], line["attempt"]["answer"]) == (status, answer)
     assert line["verdicts"] is not None
+
+
+async def test_a_program_can_read_its_task_as_a_prompt_of_the_server(tmp_path: Path) -> None:
+    body = (
+        "got = await client.get_prompt('task');"
+        " await client.call_tool('finish', {'answers': [got.messages[0].content.text]})"
+    )
+    line = await line_of(tmp_path, program(tmp_path, body))
+    task = next(task for task in load_tasks("bundled").tasks if task.id == line["task_id"])
+    assert task.instruction.strip() in json.loads(line["attempt"]["answer"])[0]
 
 
 async def test_a_program_past_its_budget_is_refused_and_scored_as_such(tmp_path: Path) -> None:

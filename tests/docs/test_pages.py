@@ -141,3 +141,18 @@ def test_nothing_of_a_machine_or_a_registry_stands_in_the_project() -> None:
             continue
         found = forbidden.search(file.read_text(encoding="utf-8", errors="replace"))
         assert found is None, f"{name}: {found.group(0) if found else ''}"
+
+
+@pytest.mark.parametrize("room", ["schemas", "server", "tasks", "harness"])
+def test_the_architecture_names_every_module_of_a_room_and_no_other(room: str) -> None:
+    folder = ROOT / room / f"wardround_{room}"
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = text.split(f"### `{room}/wardround_{room}`\n")[1].split("\n#")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    named = [name for row in rows for name in re.findall(r"`([a-z0-9_]+)`", row)]
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--", folder], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    inside = {Path(name).relative_to(folder.relative_to(ROOT)).parts[0] for name in filter(None, listed)}
+    modules = {Path(name).stem for name in inside if not name.startswith("__") and name != "py.typed"}
+    assert sorted(named) == sorted(modules)

@@ -62,7 +62,7 @@ async def every_page(
     """Ids in order, the sizes of the pages, and the totals that they gave."""
     page: SearchPage = await reader.search(kind, params)
     ids, sizes, totals = [], [], set()
-    while True:
+    for _ in range(1_000):
         found = [one["id"] for one in page.resources()]
         ids += found
         sizes.append(len(found))
@@ -70,6 +70,7 @@ async def every_page(
         if page.next is None:
             return ids, sizes, totals
         page = await reader.next_page(page.next)
+    raise AssertionError("pages without end")
 
 
 def in_order(kind: str, params: list[tuple[str, str]], keys: list[str], count: int) -> list[tuple[str, str]]:

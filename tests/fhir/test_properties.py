@@ -73,11 +73,12 @@ class Charts:
         backend = self.backends[number]
         page = backend.search_now(resource_type, [*params, ("_count", str(count))])
         found: list[str] = []
-        while True:
+        for _ in range(1_000):
             found += [one["id"] for one in page.resources()]
             if page.next is None:
                 return found
             page = backend.follow(page.next)
+        raise AssertionError("pages without end")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import io
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 
 from wardround_schemas.options import Parser, run_program
 
@@ -24,8 +23,7 @@ def make_parser() -> Parser:
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     for name in COMMANDS:
-        if find_spec(f"{__package__}.{name}") is not None:
-            import_module(f".{name}", __package__).add_commands(subparsers)
+        import_module(f".{name}", __package__).add_commands(subparsers)
     subparsers.add_parser("mcp", help="the same as wardround-mcp: the chart as MCP tools", add_help=False)
     return parser
 

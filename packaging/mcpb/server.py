@@ -1,4 +1,4 @@
-"""Entry point that the bundle format asks for; the bundle's configuration starts `wardround-mcp` by itself."""
+"""The entry point that the bundle format asks for; the configuration starts `wardround-mcp` itself."""
 
 from wardround_server.cli import main
 

@@ -7,6 +7,7 @@ retry is counted once.
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,6 +18,8 @@ import anyio
 
 from .agents.base import Agent, ProviderError, Settings, Tool, Transcript, Turn
 from .costs import Purse, estimate_request
+
+logger = logging.getLogger(__name__)
 
 Sleep = Callable[[float], Awaitable[None]]
 Clock = Callable[[], float]
@@ -150,10 +153,20 @@ class Caller:
                         self.limiter.throttled(sent_at, asked)
                     if wait is None:
                         raise
+                    self._tell(error, failures, wait)
                 else:
                     self.limiter.succeeded()
                     return Answered(turn, self.clock() - sent_at, failures + 1, cost)
             await self.sleep(wait)
+
+    def _tell(self, error: ProviderError, failures: int, wait: float) -> None:
+        """Say that a request is sent again. One that ran out of time has cost its whole limit: a warning.
+
+        The kind alone: a provider's words may quote what it was sent.
+        """
+        level = logging.WARNING if error.kind == "timeout" else logging.INFO
+        what = (self.agent.name, error.kind, wait, failures + 1, self.policy.tries)
+        logger.log(level, "%s: %s: asked again in %.1f s, try %d of %d", *what)
 
     async def _paid(self, transcript: Transcript, tools: tuple[Tool, ...]) -> tuple[Turn, float | None]:
         with self.purse.reserved(lambda: estimate_request(transcript, tools, self.settings)) as receipt:

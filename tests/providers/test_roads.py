@@ -140,3 +140,21 @@ async def test_a_429_halves_what_is_under_way_and_nothing_is_sent_before_retry_a
     assert all(under_way <= limit for _, under_way, limit in later)
     assert later[0][2] == burst // 2, "a burst that is refused together halves once"
     assert max(limits) > burst // 2, "answers raise it again"
+
+
+async def test_a_request_that_ran_out_of_time_is_told_of_before_it_is_sent_again(
+    wire: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
+    time, replies = FakeTime(), [wire.error(408, "Took too long over: what was said in the ward")]
+    well = playing(wire, lambda turn: Says(text="ready"))
+    async with scripted(lambda request: replies.pop() if replies else well(request)) as server:
+        one = agent(wire, server.origin)
+        limiter = RateLimiter(1, clock=time.clock, sleep=time.sleep)
+        caller = Caller(one, SETTINGS, limiter, Purse(None), clock=time.clock, sleep=time.sleep)
+        await caller.turn(ask(), ())
+        await one.aclose()
+    (record,) = (record for record in caplog.records if record.name == "wardround_harness.limits")
+    assert record.levelname == "WARNING"
+    assert f"{wire.spec}: timeout" in record.message
+    assert "try 2 of 8" in record.message
+    assert "ward" not in record.message.replace("wardround", ""), "a provider's words may quote a record"

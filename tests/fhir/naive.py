@@ -84,8 +84,9 @@ def date_holds(asked: str, stored: Span) -> bool:
 
 
 def parts(text: str, separator: str) -> list[str]:
-    """Parts between separators that no backslash stands before."""
-    return re.split(rf"(?<!\\){re.escape(separator)}", text)
+    """Parts between separators that are not escaped: a backslash takes the character after it along."""
+    marked = re.sub(r"\\.", lambda pair: pair[0].replace(separator, "\0"), text)
+    return [part.replace("\0", separator) for part in marked.split(separator)]
 
 
 def plain(text: str) -> str:

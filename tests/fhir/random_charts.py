@@ -31,6 +31,7 @@ CODES = [
     ("urn:lab", "glu"),
     ("urn:loinc", "2345-7"),
     ("urn:lab", "A,B|C\\D"),
+    ("urn:lab", "Z\\"),
     ("", "K"),
 ]
 MOMENTS = [

@@ -123,7 +123,7 @@ def parse_period(value: dict[str, Any]) -> Span | None:
         return None
     first = parse_span(start) if start is not None else Span(EARLIEST, EARLIEST)
     last = parse_span(end) if end is not None else Span(LATEST, LATEST)
-    if first.low > last.high:
+    if first.low >= last.high:
         raise ValueError(f"period ends before it starts: {start!r} to {end!r}"[:120])
     return Span(first.low, last.high, first.low_offset, last.high_offset)
 

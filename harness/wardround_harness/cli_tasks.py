@@ -200,7 +200,7 @@ def run_check(args: argparse.Namespace) -> int:
 
 
 async def _check(args: argparse.Namespace) -> int:
-    from wardround_tasks.check import check_tasks
+    from wardround_tasks.check import OURS, check_tasks
     from wardround_tasks.loading import load_tasks
 
     from .oracle_check import oracle_findings
@@ -216,6 +216,9 @@ async def _check(args: argparse.Namespace) -> int:
     if len(findings) > SHOWN_FINDINGS:
         print(f"... and {len(findings) - SHOWN_FINDINGS} more")
     broken = len({finding.task_id for finding in findings})
+    others = sum(task.category not in OURS for task in task_set.tasks)
+    if others:
+        print(f"of {others} tasks of plugins' categories the reference solutions alone were tried")
     print(f"{len(task_set.tasks) - broken} of {len(task_set.tasks)} tasks are solvable and agree")
     return 1 if findings else 0
 

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from wardround_server.backends import Backend
-from wardround_tasks.check import Finding
+from wardround_tasks.check import OURS, Finding
 from wardround_tasks.loading import TaskSet
 from wardround_tasks.survey import Progress
 
@@ -25,9 +25,11 @@ async def oracle_findings(
 ) -> list[Finding]:
     """What the oracle does not pass, under either rule set, in eight rounds of the native protocol.
 
-    The attempts are played on an open chart, one after the other, and leave nothing behind. Raises
-    ChartError where the chart can't be read.
+    The attempts are played on an open chart, one after the other, and leave nothing behind. Tasks of
+    plugins' categories, which it can't know how to solve, are passed over. Raises ChartError where
+    the chart can't be read.
     """
+    tasks = [task for task in task_set.tasks if task.category in OURS]
     findings: list[Finding] = []
     with tempfile.TemporaryDirectory(prefix="wardround-check-") as folder:
         plan = RunPlan(model=ORACLE, out=Path(folder))
@@ -46,7 +48,7 @@ async def oracle_findings(
         async with open_bench(
             ground, references, journal=plan.out / "journal", spent=0.0, concurrency=1
         ) as bench:
-            for done, task in enumerate(task_set.tasks, start=1):
+            for done, task in enumerate(tasks, start=1):
                 lines: list[Line] = []
 
                 async def keep(line: Line, lines: list[Line] = lines) -> None:
@@ -55,7 +57,7 @@ async def oracle_findings(
                 await play_job(Job(task, 0, "native"), bench, keep)
                 findings.extend(Finding(task.id, problem) for problem in _problems(lines[0]))
                 if progress is not None:
-                    progress(done, len(task_set.tasks))
+                    progress(done, len(tasks))
     return findings
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.make_run import RunSpec, make_run
 from tests.plugins.example.wardround_example.backend import open_masked
 from wardround_schemas.errors import ChartError, UserError
 from wardround_schemas.records import check_record
@@ -129,10 +131,47 @@ def test_a_report_names_the_category_whose_package_is_gone(finished: Path, tmp_p
 
 
 @pytest.mark.slow
-def test_a_plugins_tasks_are_listed(installed: Path, tmp_path: Path) -> None:
+def test_a_plugins_tasks_are_listed_and_checked(installed: Path, tmp_path: Path) -> None:
     code, output, _ = program("tasks", "list", "--tasks", TASKS, cwd=tmp_path, plugins=installed)
     assert code == 0
     assert "heart-rate_1" in output
+    code, output, errors = program("tasks", "check", TASKS, cwd=tmp_path, plugins=installed)
+    assert code == 0, errors
+    assert "of 3 tasks of plugins' categories the reference solutions alone were tried" in output
+    assert "3 of 3 tasks" in output
+
+
+@pytest.mark.slow
+def test_what_a_failing_grader_could_not_judge_is_owed_and_made_up_once_it_is_mended(
+    installed: Path, tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    shutil.copytree(installed, site)
+    category = site / "wardround_example" / "category.py"
+    line = "        latest = newest(reference.measurements)\n"
+    assert line in category.read_text()
+    category.write_text(category.read_text().replace(line, '        raise RuntimeError("nope")\n'))
+    code, _, errors = program(*run_words(tmp_path / "run"), cwd=tmp_path, plugins=site)
+    assert code == 2
+    assert "the task category plugin heart-rate" in errors.splitlines()[-1]
+    assert "RuntimeError: nope" in errors
+    lines = [json.loads(text) for text in (tmp_path / "run" / "attempts.jsonl").read_text().splitlines()]
+    assert [line["attempt"]["status"] for line in lines] == ["harness_error"] * 3
+    code, _, errors = program(*run_words(tmp_path / "run", "--resume"), cwd=tmp_path, plugins=installed)
+    assert code == 0, errors
+    scores = json.loads((tmp_path / "run" / "summary.json").read_text())["scores"]
+    assert scores["clinical"]["heart-rate"]["passed"] == 3
+
+
+@pytest.mark.slow
+def test_a_failing_section_is_one_line_and_no_report(tmp_path: Path) -> None:
+    declare(tmp_path / "site", "wardround.report_sections", bad="builtins:len")
+    runs = make_run(tmp_path / "made", RunSpec(per_category=1))
+    code, _, errors = program("report", runs, "-o", "r.html", cwd=tmp_path, plugins=tmp_path / "site")
+    assert code == 2
+    assert errors.count("\n") == 1
+    assert "the report section plugin bad (builtins:len) gave no Section but int" in errors
+    assert not (tmp_path / "r.html").exists()
 
 
 @pytest.mark.slow

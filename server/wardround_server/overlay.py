@@ -7,6 +7,7 @@ goes through untouched.
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ import orjson
 from wardround_schemas.chart import Params, SearchPage, search_all
 from wardround_schemas.errors import ChartError
 
+from . import plainjson
 from .backends.base import Backend, Resource
 from .chart.bundle import assemble
 from .chart.extract import Values, extract
@@ -96,13 +98,16 @@ class OverlayReader:
         resource_type = str(resource.get("resourceType"))
         others = {name: value for name, value in resource.items() if name not in ("resourceType", "id")}
         named = {"resourceType": resource_type, "id": resource_id, **others}
+        # What UTF-8 can't hold (half a surrogate pair) is replaced: a page with it would be no JSON to most.
+        text = json.dumps(plainjson.storable(named), ensure_ascii=False, separators=(",", ":"))
+        body = text.encode("utf-8", "replace")
         values: Values = {}
         if resource_type in SEARCHED_TYPES:
-            values = extract(resource_type, named, on_fault=lambda fault: None)
+            values = extract(resource_type, orjson.loads(body), on_fault=lambda fault: None)
         self._captured = [
             item for item in self._captured if (item.resource_type, item.id) != (resource_type, resource_id)
         ]
-        self._captured.append(_Captured(resource_type, resource_id, orjson.dumps(named), values))
+        self._captured.append(_Captured(resource_type, resource_id, body, values))
 
     async def search(self, resource_type: str, params: Params) -> SearchPage:
         """First page of a search over both."""

@@ -140,6 +140,18 @@ def test_numbers_keep_their_digits(tmp_path: Path) -> None:
     assert b'"value":1.500}' in (Chart(tmp_path / "x.db").read("Observation", "o1") or b"")
 
 
+def test_numbers_beyond_64_bits_are_kept_and_what_is_no_number_is_not(tmp_path: Path) -> None:
+    (tmp_path / "x.ndjson").write_bytes(
+        b'{"resourceType":"Patient","id":"p1", "extension":[{"v":123456789012345678901}]}\n'
+        b'{"resourceType":"Patient","id":"p2", "multipleBirthInteger":NaN}\n'
+        b'{"resourceType":"Patient","id":"p3", "multipleBirthInteger":1e400}\n'
+    )
+    report = load_paths([tmp_path / "x.ndjson"], tmp_path / "x.db")
+    assert (report.added, report.faulty) == (1, 2)
+    kept = Chart(tmp_path / "x.db").read("Patient", "p1") or b""
+    assert kept.endswith(b'"extension":[{"v":123456789012345678901}]}')
+
+
 def test_other_types_are_kept_for_reads_and_counted(tmp_path: Path) -> None:
     (tmp_path / "x.ndjson").write_bytes(ndjson(PATIENT, {"resourceType": "Encounter", "id": "e1"}))
     report = load_paths([tmp_path / "x.ndjson"], tmp_path / "x.db")

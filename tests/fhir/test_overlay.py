@@ -189,3 +189,33 @@ async def test_a_resource_that_is_not_quite_fhir_does_not_break_a_search(backend
     overlay.add({"resourceType": "Observation", "code": ["x"], "effectiveDateTime": 5, "subject": "p1"}, "c1")
     assert "c1" not in ids(await search_all(overlay, "Observation", BY_CATEGORY))
     assert "c1" in ids(await search_all(overlay, "Observation", []))
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["\ud800", "a\udfffb", 10**40, float("nan"), float("inf"), {"a": [[[["deep"]]]]}, "\x00", None, True],
+)
+async def test_whatever_a_model_sent_can_be_laid_over(backend: EmbeddedBackend, value: object) -> None:
+    overlay = OverlayReader(backend)
+    overlay.add(vital("x", 5) | {"valueString": value, "note": value, "code": {"text": value}}, "c1")
+    page = await overlay.search("Observation", [*BY_CATEGORY, ("_sort", "-date,value-string,code")])
+    assert ids(page.resources())[-2:] == ["c1", "v0"]
+    assert await overlay.read("Observation", "c1") is not None
+
+
+async def test_numbers_of_the_backend_keep_their_digits_on_a_merged_page(tmp_path: Path) -> None:
+    with ChartWriter(tmp_path / "b.db") as writer:
+        writer.put(b'{"resourceType":"Observation","id":"o1","valueQuantity":{"value":1.50},"x":%d}' % 10**30)
+    overlay = OverlayReader(EmbeddedBackend.open(tmp_path / "b.db"))
+    overlay.add({"resourceType": "Observation"}, "c1")
+    body = (await overlay.search("Observation", [])).body
+    assert b'{"value":1.50},"x":1000000000000000000000000000000' in body
+
+
+@pytest.mark.parametrize("value", ["\ud800", "a\udfff"])
+async def test_half_a_surrogate_pair_is_refused_as_a_search_value(
+    backend: EmbeddedBackend, value: str
+) -> None:
+    for name in ("code", "patient", value):
+        with pytest.raises(ChartError, match="surrogate"):
+            await backend.search("Observation", [(name, value)])

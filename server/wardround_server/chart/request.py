@@ -99,6 +99,8 @@ def parse_request(
         )
     if len(params) > MAX_PARAMS:
         raise SearchFault(f"more than {MAX_PARAMS} parameters", code="too-costly")
+    if not all(_is_text(part) for pair in params for part in pair):
+        raise SearchFault("a parameter holds half of a surrogate pair, which is no text", code="value")
     draft = _Draft(resource_type)
     applied: list[tuple[str, str]] = []
     unknown: list[str] = []
@@ -131,6 +133,14 @@ def parse_request(
         tuple(applied),
         tuple(unknown),
     )
+
+
+def _is_text(part: str) -> bool:
+    try:
+        part.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _unknown(resource_type: str, name: str) -> str:

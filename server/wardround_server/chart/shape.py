@@ -107,8 +107,17 @@ _NOT_IN_SUMMARY: dict[str, frozenset[str]] = {
 
 
 def parse_exact(body: bytes) -> Any:
-    """JSON whose decimal numbers are kept as written, to be given out again by `dump`."""
-    return json.loads(body, parse_float=lambda digits: orjson.Fragment(digits))
+    """JSON whose numbers are kept as written, to be given out again by `dump`; ValueError for other text."""
+    return json.loads(body, parse_float=orjson.Fragment, parse_int=_whole_number, parse_constant=_no_constant)
+
+
+def _whole_number(digits: str) -> Any:
+    """An int where orjson can write it (64 bits), the digits else."""
+    return int(digits) if len(digits) < 19 else orjson.Fragment(digits)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
 
 
 def dump(value: Any, *, pretty: bool = False) -> bytes:

@@ -416,6 +416,7 @@ RESOURCES: list[Resource] = [
 IN_ORDER: list[list[Resource]] = [
     [one for one in OTHERS if one["resourceType"] != "Encounter"],
     PATIENTS,
+    [one for one in OTHERS if one["resourceType"] == "Encounter"],
     SERVICE_REQUESTS,
     RESOURCES,
 ]

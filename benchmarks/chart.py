@@ -30,6 +30,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from wardround_server.backends.embedded import EmbeddedBackend
+from wardround_server.chart.dates import DAY, parse_span
 from wardround_server.chart.request import query_string
 from wardround_server.chart.store import Chart
 
@@ -100,6 +101,15 @@ def pick_searches(chart: Chart) -> list[Search]:
         "JOIN token t ON t.set_key = p.code WHERE f.id = ? LIMIT 1",
         lab_patient,
     )
+    now = parse_span(NOW).low
+    recent_patient, recent = one(
+        "SELECT f.id, t.code FROM observation o JOIN reference f ON f.set_key = o.subject "
+        "JOIN token t ON t.set_key = o.code WHERE o.category <> ? AND o.date_low BETWEEN ? AND ? "
+        "GROUP BY o.subject, o.code ORDER BY count(*) DESC, f.id LIMIT 1",
+        vital_key,
+        now - DAY,
+        now,
+    )
     by_lab: Params = [("patient", lab_patient), ("code", lab)]
     vitals: Params = [("patient", vital_patient), ("category", "vital-signs")]
     return [
@@ -114,7 +124,12 @@ def pick_searches(chart: Chart) -> list[Search]:
         Search(
             "labs by code, last 24 h",
             "Observation",
-            [*by_lab, ("date", f"ge2023-11-12{NOW[10:]}"), ("date", f"le{NOW}")],
+            [
+                ("patient", recent_patient),
+                ("code", recent),
+                ("date", f"ge2023-11-12{NOW[10:]}"),
+                ("date", f"le{NOW}"),
+            ],
             0.25,
         ),
         Search("vitals, first 20", "Observation", [*vitals, ("_count", "20")]),

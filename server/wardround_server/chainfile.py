@@ -78,24 +78,30 @@ class ChainFile:
         with locked(self._descriptor):
             self._catch_up()
 
-    def commit(self, builds: Sequence[Build]) -> list[Line]:
-        """Append lines and return them once they are on disk.
+    def commit(self, builds: Sequence[Build]) -> list[Line | Exception]:
+        """Append lines and return them once they are on disk; in the place of one that can't be made, why.
 
-        Either all lines of a commit are in the file or none is. Raises OSError when the disk
-        refuses; nothing is left behind then.
+        A line that can't be made or be written as JSON stays out by itself. Of the others either all
+        are in the file or none is. Raises OSError when the disk refuses; nothing is left behind then.
         """
         with locked(self._descriptor):
             self._catch_up()
-            lines: list[Line] = []
+            lines: list[Line | Exception] = []
             chunks: list[bytes] = []
             last = self._last
             for build in builds:
-                line = build(last)
-                encoded = plainjson.dumps(line)
+                try:
+                    line = build(last)
+                    encoded = plainjson.dumps(line)
+                except Exception as error:  # noqa: BLE001 - handed to the one call whose line it is
+                    lines.append(error)
+                    continue
                 last = line_hash(encoded)
                 lines.append(line)
                 chunks.append(encoded + b"\n")
             data = b"".join(chunks)
+            if not data:
+                return lines
             try:
                 _write_all(self._descriptor, data)
                 _sync(self._descriptor)

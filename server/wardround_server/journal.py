@@ -93,7 +93,8 @@ class Journal:
     async def append(self, capture: Capture) -> Capture:
         """Write one capture; returns it with its place in the chain once it is on disk.
 
-        Raises OSError when the disk refuses: the capture is not in the journal then.
+        Raises OSError when the disk refuses, ValueError for what JSON can't hold: the capture is not in
+        the journal then.
         """
 
         def build(previous: str | None) -> Line:
@@ -172,7 +173,10 @@ class Journal:
                 job.done.set_exception(error)
             return
         for job, line in zip(jobs, lines, strict=True):
-            job.done.set_result(line)
+            if isinstance(line, Exception):
+                job.done.set_exception(line)
+            else:
+                job.done.set_result(line)
 
 
 def read_captures(folder: Path, session: str | None = None) -> Iterator[Capture]:

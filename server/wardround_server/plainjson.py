@@ -6,6 +6,8 @@ import json
 import math
 from typing import Any
 
+import orjson
+
 MAX_DEPTH = 100
 
 
@@ -42,6 +44,14 @@ def storable(value: Any, depth: int = MAX_DEPTH) -> Any:
     if isinstance(value, list | tuple):
         return [storable(item, depth - 1) for item in value]
     return str(value)
+
+
+def is_exchangeable(value: Any) -> bool:
+    """Whether every JSON reader takes the value: no half characters, no integer of over 64 bits, no NaN."""
+    try:
+        return bool(orjson.loads(orjson.dumps(value)) == value)
+    except (TypeError, ValueError):
+        return False
 
 
 def _no_constant(name: str) -> Any:

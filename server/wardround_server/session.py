@@ -273,5 +273,5 @@ def _kept(arguments: object) -> Any:
 def _lay_over(overlay: OverlayReader, capture: Capture) -> None:
     """Let an accepted capture take part in searches. One that FHIR can't hold has nothing to be found by."""
     if capture.accepted and capture.canonical is not None:
-        with contextlib.suppress(TypeError):
+        with contextlib.suppress(TypeError, ValueError):
             overlay.add(capture.canonical, f"captured-{capture.seq}")

@@ -80,6 +80,10 @@ def budget_text(budget: int) -> str:
 FINISHED_TEXT = "Refused: this session is finished, its answer is given. No further call is carried out."
 FINISH_TEXT = "The answer is recorded and the session is finished."
 NOT_FHIR_TEXT = "Refused: the order is not a FHIR resource and was not sent."
+NOT_JSON_TEXT = (
+    "Refused: the order holds what JSON does not carry unchanged (a number too large, half a character, "
+    "or too deep a nesting) and was not sent."
+)
 WRITES_OFF_TEXT = "Refused: writes are off in this session, so create calls are not carried out."
 JOURNAL_TEXT = (
     "Not accepted: the order could not be written to the journal, so it was not recorded and not sent. "

@@ -174,9 +174,8 @@ class Writer:
     def _draft(self, order: Order, key: str | None) -> Capture:
         canonical: dict[str, Any] | None = None
         if isinstance(order.resource, dict) and order.refusal is None:
-            canonical = canonical_resource(
-                order.resource_type, order.resource, base_url=self._backend.base_url
-            )
+            formed = canonical_resource(order.resource_type, order.resource, base_url=self._backend.base_url)
+            canonical = plainjson.storable(formed)
         return Capture(
             at=now_text(),
             session=self._session,
@@ -194,6 +193,8 @@ class Writer:
         """Why an order may not be sent, None where it may: only valid FHIR leaves the house."""
         if draft.canonical is None:
             return say.NOT_FHIR_TEXT
+        if draft.resource != order.resource or not plainjson.is_exchangeable(draft.canonical):
+            return say.NOT_JSON_TEXT
         faults = validate_r4(order.resource_type, draft.canonical)
         if not faults:
             if self._mode == "confirm" and len(_summary(draft)) > MAX_QUESTION:

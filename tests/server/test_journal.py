@@ -96,6 +96,21 @@ async def test_a_torn_last_line_is_set_aside_and_named(tmp_path: Path) -> None:
     assert check_journal(tmp_path) == []
 
 
+async def test_a_line_that_json_cannot_hold_fails_alone(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    results = await asyncio.gather(
+        *(
+            journal.append(make_capture(n, resource={"v": float("inf") if n == 2 else n}))
+            for n in range(1, 4)
+        ),
+        return_exceptions=True,
+    )
+    journal.close()
+    assert [type(result) for result in results] == [Capture, ValueError, Capture]
+    assert [c.seq for c in read_captures(tmp_path)] == [1, 3]
+    assert check_journal(tmp_path) == []
+
+
 async def test_a_journal_without_a_single_whole_line_starts_afresh(tmp_path: Path) -> None:
     (tmp_path / CAPTURES).write_bytes(b"\x00" * 5000)
     journal = Journal(tmp_path)

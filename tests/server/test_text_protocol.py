@@ -140,3 +140,41 @@ def test_no_post_ever_raises_and_what_is_json_is_kept_as_the_record_format_has_i
             assert session.rounds_used == 1
 
     asyncio.run(check())
+
+
+HARD_BODIES = [
+    '{"resourceType": "Observation", "valueQuantity": {"value": 1e999}}',
+    '{"resourceType": "Observation", "\\ud800": -1e999}',
+    '{"resourceType": "Observation", "a": ' + "9" * 4000 + "}",
+    '{"resourceType": "Observation", "a": ' + "[" * 300 + "1e999" + "]" * 300 + "}",
+]
+
+
+@pytest.mark.parametrize("body", HARD_BODIES)
+async def test_post_of_what_no_file_can_hold_unchanged_is_accepted_and_kept_in_words(
+    tmp_path: Path, body: str
+) -> None:
+    async with make_service(tmp_path, writes="overlay") as service:
+        session, other = service.sessions.create(), service.sessions.create()
+        results = await asyncio.gather(
+            *(session.http_post(f"{BASE}/Observation", body) for _ in range(3)),
+            *(other.call("vital_create", VITAL) for _ in range(3)),
+        )
+        assert all(result.ok for result in results)
+        assert session.journal_error is None
+        kept = list(read_captures(tmp_path / "journal"))
+        assert len(kept) == 6
+        assert all(check_record("capture", capture.to_json()) == [] for capture in kept)
+
+
+@pytest.mark.parametrize("body", HARD_BODIES)
+async def test_post_of_what_no_file_can_hold_unchanged_is_never_sent(tmp_path: Path, body: str) -> None:
+    chart = FakeChart(read_only=False)
+    async with make_service(tmp_path, chart, writes="forward", allow_forward=True) as service:
+        session = service.sessions.create()
+        whole = json.dumps(VITAL)[:-1] + body.removeprefix('{"resourceType": "Observation"')
+        result = await session.http_post(f"{BASE}/Observation", whole)
+        assert not result.ok
+        assert "was not sent" in result.text
+        assert chart.created == []
+        assert [c.accepted for c in session.captures] == [False]

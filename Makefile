@@ -20,8 +20,9 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup
 	$(BIN)/python -m wardround_harness.demo --runs $(RUNS)
 
+# The browser's driver keeps an event loop of its own running, so its tests have a process of their own (test-browser).
 test: setup
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -m "not browser"
 
 test-wheel: setup
 	PYTHON=$(PYTHON) tests/packaging/wheel.sh

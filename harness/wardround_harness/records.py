@@ -100,8 +100,8 @@ def run_line(
 
 
 def verdict_json(verdicts: Verdicts) -> dict[str, Any]:
-    """Both verdicts without the task's id, which the line has already."""
-    return {rules: verdict for rules, verdict in verdicts.to_json().items() if rules != "task_id"}
+    """Both verdicts without the task's id, which the line has already; what they quote is cleaned."""
+    return {rules: clean(verdict) for rules, verdict in verdicts.to_json().items() if rules != "task_id"}
 
 
 def _round(log: RoundLog) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """One headless Chromium for all tests."""
     with sync_playwright() as playwright:
@@ -83,7 +83,7 @@ def open_page(browser: Browser) -> OpenPage:
     return lambda **options: watched_page(browser, **options)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of four runs, hostile text in their charts, one result of over a megabyte."""
     root = tmp_path_factory.mktemp("runs")
@@ -100,14 +100,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def viewer(runs: Path) -> Iterator[str]:
     """The address of a viewer over the runs."""
     with running_viewer(runs) as port:
         yield f"http://127.0.0.1:{port}/"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shots() -> Path:
     """Where screenshots are kept: WARDROUND_TEST_SCREENSHOTS, or build/screenshots."""
     folder = Path(os.environ.get("WARDROUND_TEST_SCREENSHOTS") or ROOT / "build" / "screenshots")

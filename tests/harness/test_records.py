@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from wardround_harness.agents.base import Transcript, Usage
 from wardround_harness.loop import CallLog, Play, RoundLog
-from wardround_harness.records import clean, clean_attempt, encode_line, run_line
+from wardround_harness.records import clean, clean_attempt, encode_line, run_line, verdict_json
 from wardround_tasks.attempt import Attempt, CreateCall
+from wardround_tasks.verdict import Failure, Verdict, Verdicts
 
 HOSTILE: Any = st.recursive(
     st.one_of(
@@ -96,3 +97,10 @@ def test_a_line_holds_both_counts_of_rounds_and_every_call() -> None:
         None,
         "server: away",
     )
+
+
+def test_a_verdict_that_quotes_half_a_character_can_be_written() -> None:
+    failure = Failure("answer_wrong", "$.answer", [1], ["\ud800", float("inf")])
+    verdict = Verdict((failure,))
+    line = {"verdicts": verdict_json(Verdicts("task4_1", verdict, verdict))}
+    assert json.loads(encode_line(line))["verdicts"]["clinical"]["failures"][0]["got"] == ["\ufffd", "inf"]

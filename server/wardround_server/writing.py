@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wardround_schemas.canonical import canonical_resource, validate_r4
@@ -97,10 +97,15 @@ def _ordered(value: Any) -> Any:
 
 @dataclass(slots=True)
 class _Placed:
-    """A create call under way or done, under its key."""
+    """A create call under way or done, under its key.
+
+    `begun` is set once `task` carries the order out, or once it is clear that nothing will (the
+    question was put off, the caller went away); the key is free again then.
+    """
 
     content: str
-    task: asyncio.Task[CallResult]
+    task: asyncio.Task[CallResult] | None = None
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Writer:
@@ -130,39 +135,47 @@ class Writer:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def repeated(self, key: str, order: Order) -> CallResult | None:
-        """The answer that a call with this key already had, None where it is new."""
+        """The answer that a call with this key had or is about to have, None where it is new."""
         digest = key_digest(key)
         content = _content_digest(order.function, order.resource)
-        placed = self._placed.get(digest)
-        if placed is not None:
+        while (placed := self._placed.get(digest)) is not None:
             if placed.content != content:
                 return CallResult(ok=False, text=say.KEY_REUSED_TEXT)
-            result = await asyncio.shield(placed.task)
-            return await self._retried(result)
+            if placed.task is not None and placed.task.done():
+                return await self._retried(digest, placed.content, placed.task.result())
+            await placed.begun.wait()
+            if placed.task is not None:
+                return await asyncio.shield(placed.task)
         capture = self._restored.get(digest)
         if capture is None:
             return None
         if _content_digest(capture.function, capture.resource) != content:
             return CallResult(ok=False, text=say.KEY_REUSED_TEXT)
-        return await self._sent_or_accepted(capture)
+        return await self._once_more(digest, content, capture)
 
     async def place(self, order: Order, key: str | None, ask: Ask | None) -> CallResult:
-        """Carry an order as far as the mode lets it go. What `ask` raises passes through."""
+        """Carry an order as far as the mode lets it go. What `ask` raises passes through.
+
+        The key is taken before the person is asked: of two equal calls at once only one asks and sends.
+        The caller has seen in the same breath, by `repeated`, that the key is free.
+        """
         if self._mode == "off":
             return CallResult(ok=False, text=say.WRITES_OFF_TEXT)
         if len(self.captures) >= MAX_CAPTURES:
             return CallResult(ok=False, text=f"Refused: this session already holds {MAX_CAPTURES} captures.")
-        order = _within_size(order)
-        draft = self._draft(order, key)
-        refusal = order.refusal
-        if refusal is None and reach(self._mode) >= reach("confirm"):
-            refusal = self._unfit(order, draft)
-        if refusal is not None:
-            return await self._kept(self._refuse(draft, order.faults, refusal), key, order)
-        answer: Answer = "yes"
-        if self._mode == "confirm":
-            answer = await ask(_question(draft)) if ask is not None else "unsupported"
-        return await self._kept(self._carry_out(draft, answer), key, order)
+        placed = _Placed(_content_digest(order.function, order.resource))
+        digest = key_digest(key) if key is not None else None
+        if digest is not None:
+            self._placed[digest] = placed
+        task: asyncio.Task[CallResult] | None = None
+        try:
+            task = await self._begin(_within_size(order), digest, ask)
+        finally:
+            if task is None and digest is not None:
+                del self._placed[digest]
+            placed.task = task
+            placed.begun.set()
+        return await asyncio.shield(task)
 
     async def settle(self) -> None:
         """Wait until nothing of this session is on its way to the disk or to the FHIR server."""
@@ -171,7 +184,20 @@ class Writer:
 
     # --- inside -------------------------------------------------------------------------------
 
-    def _draft(self, order: Order, key: str | None) -> Capture:
+    async def _begin(self, order: Order, digest: str | None, ask: Ask | None) -> asyncio.Task[CallResult]:
+        """Find out what becomes of an order, asking where that is needed, and set out to do it."""
+        draft = self._draft(order, digest)
+        refusal = order.refusal
+        if refusal is None and reach(self._mode) >= reach("confirm"):
+            refusal = self._unfit(order, draft)
+        if refusal is not None:
+            return self._kept(self._refuse(draft, order.faults, refusal), digest)
+        answer: Answer = "yes"
+        if self._mode == "confirm":
+            answer = await ask(_question(draft)) if ask is not None else "unsupported"
+        return self._kept(self._carry_out(draft, answer), digest)
+
+    def _draft(self, order: Order, digest: str | None) -> Capture:
         canonical: dict[str, Any] | None = None
         if isinstance(order.resource, dict) and order.refusal is None:
             formed = canonical_resource(order.resource_type, order.resource, base_url=self._backend.base_url)
@@ -186,7 +212,7 @@ class Writer:
             canonical=canonical,
             accepted=order.refusal is None,
             failures=tuple({"path": f.path, "message": f.message} for f in order.faults),
-            idempotency_key=key_digest(key) if key is not None else None,
+            idempotency_key=digest,
         )
 
     def _unfit(self, order: Order, draft: Capture) -> str | None:
@@ -205,14 +231,21 @@ class Writer:
         listed = "; ".join(f"{f.path}: {f.message}" for f in faults)[:1800]
         return f"Refused: the order is not a valid FHIR R4 resource and was not sent: {listed}"
 
-    async def _kept(self, work: Any, key: str | None, order: Order) -> CallResult:
+    def _kept(self, work: Coroutine[Any, Any, CallResult], digest: str | None) -> asyncio.Task[CallResult]:
         """Run to the end even if the caller goes away: what is on its way to the disk is kept."""
-        task: asyncio.Task[CallResult] = asyncio.ensure_future(work)
+        task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        if key is not None:
-            self._placed[key_digest(key)] = _Placed(_content_digest(order.function, order.resource), task)
-        return await asyncio.shield(task)
+        if digest is not None:
+            task.add_done_callback(lambda done: self._forget_unrecorded(digest, done))
+        return task
+
+    def _forget_unrecorded(self, digest: str, done: asyncio.Task[CallResult]) -> None:
+        """Free the key of an order whose line never reached the journal: it may be tried again."""
+        unrecorded = done.cancelled() or (done.exception() is None and done.result().capture_seq is None)
+        placed = self._placed.get(digest)
+        if unrecorded and placed is not None and placed.task is done:
+            del self._placed[digest]
 
     async def _record(self, draft: Capture) -> Capture | None:
         """Number the capture and bring it to disk; None where the disk refuses."""
@@ -280,12 +313,19 @@ class Writer:
             return Delivery(name, seq, state, status=error.status, error=str(error))
         return Delivery(name, seq, "sent", status=created.status, id=created.id, location=created.location)
 
-    async def _retried(self, first: CallResult) -> CallResult:
+    async def _retried(self, digest: str, content: str, first: CallResult) -> CallResult:
         """The answer to a repeated call: the first one's, unless that was an order whose sending failed."""
         capture = next((c for c in self.captures if c.seq == first.capture_seq), None)
         if first.ok or capture is None or not capture.accepted:
             return first
-        return await self._sent_or_accepted(capture)
+        return await self._once_more(digest, content, capture)
+
+    async def _once_more(self, digest: str, content: str, capture: Capture) -> CallResult:
+        """Carry a recorded order on from where it stands, once for all that ask for it meanwhile."""
+        task = self._kept(self._sent_or_accepted(capture), digest)
+        self._placed[digest] = _Placed(content, task)
+        self._placed[digest].begun.set()
+        return await asyncio.shield(task)
 
     def _accepted(self, capture: Capture) -> CallResult:
         return CallResult(

@@ -34,9 +34,10 @@ test-docker:
 test-hapi: setup
 	tests/hapi/run.sh
 
-# The viewer and the report in Chromium, and the front end against its sources (Chromium, Node.js).
+# The viewer and the report in Chromium, and the front end against its sources (Chromium, Node.js). Not `npm ci`: Vite
+# lists an optional package for Windows that the registry does not have, and `ci` insists on it.
 test-browser: setup
-	cd harness/viewer_ui && npm ci --no-audit --no-fund --loglevel=error
+	cd harness/viewer_ui && npm install --no-audit --no-fund --loglevel=error
 	$(BIN)/python -m pytest -m browser tests/browser
 
 # Other people's MCP clients, each in an environment of its own (Node.js).
@@ -93,7 +94,7 @@ bundled: setup
 
 viewer: setup
 	$(BIN)/python -m wardround_harness.viewer.schema > harness/viewer_ui/src/api.schema.json
-	cd harness/viewer_ui && npm ci --no-audit --no-fund && npm run types && npm run build
+	cd harness/viewer_ui && npm install --no-audit --no-fund && npm run types && npm run build
 
 lock:
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \

@@ -6,7 +6,8 @@ thing; what a FHIR R4 server would refuse fails whatever else is right with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -58,28 +59,64 @@ def _tried(call: CreateCall) -> str:
 
 
 def _other_patients(attempt: Attempt, patient: PatientRef | None) -> Iterator[Failure]:
-    """Accepted writes on someone else, wherever they stand and whatever was expected."""
+    """Accepted writes that name someone else, wherever they stand and whatever was expected."""
     for place, call in attempt.accepted:
-        reference = walk(call.resource, "subject", "reference")
-        if not isinstance(reference, str):
+        if too_deep(call.resource):
             continue
-        if patient is not None and reference.strip().rsplit("/", 1)[-1] == patient.id:
-            continue
-        path = f"$.calls[{place}].resource.subject"
-        yield Failure("wrong_patient", path, None if patient is None else patient.reference, reference)
+        for path, told in _patients_named(call.resource, ()):
+            if patient is None or not _may_mean(told, patient, path):
+                wanted = None if patient is None else patient.reference
+                at = path[:1] if path[0] == "subject" else path
+                yield Failure("wrong_patient", steps(f"$.calls[{place}].resource", *at), wanted, told)
+                break
+
+
+def _patients_named(
+    value: object, path: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every text that says whom a resource is about: the subject's reference, its identifier, and any
+    other reference to a patient."""
+    pairs: Iterable[tuple[str | int, object]] = ()
+    if isinstance(value, dict):
+        pairs = value.items()
+    elif isinstance(value, list):
+        pairs = enumerate(value)
+    for key, item in pairs:
+        below = (*path, key)
+        if not isinstance(item, str):
+            yield from _patients_named(item, below)
+        elif below in (("subject", "reference"), ("subject", "identifier", "value")) or (
+            key == "reference" and _PATIENT.search(item)
+        ):
+            yield below, item
+
+
+def _may_mean(told: str, patient: PatientRef, path: tuple[str | int, ...]) -> bool:
+    """Whether a text can only mean the patient, well written or not."""
+    ids = _PATIENT.findall(told)
+    if path[-1] == "reference" and ids:
+        return all(found == patient.id for found in ids)
+    return told.strip().rsplit("/", 1)[-1] == patient.id
 
 
 def is_patient(reference: object, patient: PatientRef) -> bool:
-    """Whether a reference names the patient: relative, or an absolute http(s) URL ending in it."""
+    """Whether a reference is [base/]Patient/ID[/_history/V] of the patient, base an http(s) URL.
+
+    There is no query and no fragment, and the base names no patient itself.
+    """
     if not isinstance(reference, str):
         return False
-    if reference == patient.reference:
-        return True
-    scheme, colon, rest = reference.partition("://")
-    relative = f"/{patient.reference}"
-    return (
-        bool(colon) and scheme in ("http", "https") and rest.endswith(relative) and len(rest) > len(relative)
-    )
+    found = _REFERENCE.fullmatch(reference)
+    if found is None or found["patient"] != patient.reference:
+        return False
+    return not {"Patient", ".", "..", "_history"} & set((found["base"] or "").split("/"))
+
+
+_PATIENT = re.compile(r"patient/([A-Za-z0-9.-]{1,64})", re.IGNORECASE)
+_REFERENCE = re.compile(
+    r"(?P<base>https?://[A-Za-z0-9.:\[\]-]+/(?:[A-Za-z0-9._~-]+/)*)?"
+    r"(?P<patient>Patient/[A-Za-z0-9.-]{1,64})(?:/_history/[A-Za-z0-9.-]{1,64})?"
+)
 
 
 def _writes(attempt: Attempt, writes: tuple[Write, ...]) -> list[Failure]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
-
-from .expect import UCUM
 
 _GRAM: Final = {
     "kg": 1000.0,
@@ -23,10 +22,22 @@ _GRAM: Final = {
     "mg": 1e-3,
     "milligram": 1e-3,
     "milligrams": 1e-3,
+    "gramme": 1.0,
+    "grammes": 1.0,
     "ug": 1e-6,
     "mcg": 1e-6,
+    "microgram": 1e-6,
+    "micrograms": 1e-6,
 }
-_EQUIVALENT: Final = {"eq": 1000.0, "meq": 1.0, "milliequivalent": 1.0, "milliequivalents": 1.0, "mmol": 1.0}
+_EQUIVALENT: Final = {
+    "eq": 1000.0,
+    "meq": 1.0,
+    "milliequivalent": 1.0,
+    "milliequivalents": 1.0,
+    "milli-equivalent": 1.0,
+    "milli-equivalents": 1.0,
+    "mmol": 1.0,
+}
 _HOUR: Final = {
     "h": 1.0,
     "hr": 1.0,
@@ -43,43 +54,55 @@ _HOUR: Final = {
 DIMENSIONS: Final = {"g": _GRAM, "mEq": _EQUIVALENT, "h": _HOUR}
 """By the unit that a protocol doses in: every spelling that measures the same, and its size in it."""
 _PER: Final = re.compile(r"\s*(?:/|\bper\b|\.(?=[a-z]+-1\Z))\s*")
-_ANNOTATION: Final = re.compile(r"\{[^{}]*\}")
+_SPAN: Final = re.compile(
+    r"(?P<bare>[a-z]+)(?:-1)?|(?P<count>[0-9.]+) ?(?P<unit>[a-z]+)|\((?P<number>[0-9]+)\.(?P<base>[a-z]+)\)"
+)
+"""What a rate is per: h, 4h, 4 h, UCUM's (4.h)."""
+_ANNOTATION: Final = re.compile(r"\{(?:total|dose|k|k\+|potassium|magnesium)\}")
+"""The annotations that say what is measured; any other, `{per kg}` among them, may make another amount."""
 
 
 def amount(quantity: object, unit: str) -> float | None:
     """A FHIR Quantity's size in a unit ("g", "mEq", "h"), None where it is not one.
 
-    The unit may stand in `unit`, in `code` or in both, which then must agree; a `code` without a
-    `system` or with UCUM's counts; a comparator (less than, at least) is no amount.
+    The unit may stand in `unit`, in `code` or in both, which then must agree, whatever the `system`.
+    A code is case-sensitive, as UCUM is (MG is a megagram); a comparator (less than, at least) is no
+    amount.
     """
-    if not isinstance(quantity, dict) or quantity.get("comparator") is not None:
-        return None
-    value = quantity.get("value")
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    factors = [_factor(text, unit) for text in _spellings(quantity)]
-    if not factors or None in factors or len({round(factor or 0.0, 12) for factor in factors}) != 1:
-        return None
-    return _times(value, factors[0])
+    return _size(quantity, lambda text, is_code: _factor(text, unit, is_code))
 
 
 def per_hour(quantity: object, unit: str) -> float | None:
-    """A rate's size in `unit` an hour: a Quantity in g/h, mg/min and the like; None where it is not one."""
+    """A rate's size in `unit` an hour: a Quantity in g/h, mg/min, g/4h and the like; else None."""
+    return _size(quantity, lambda text, is_code: _rate_factor(text, unit, is_code))
+
+
+def _size(quantity: object, read: Callable[[str, bool], float | None]) -> float | None:
     if not isinstance(quantity, dict) or quantity.get("comparator") is not None:
         return None
     value = quantity.get("value")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    factors: list[float | None] = []
-    for text in _spellings(quantity):
-        parts = _PER.split(_plain(text))
-        if len(parts) != 2:
-            return None
-        upper, lower = _factor(parts[0], unit), _factor(parts[1].removesuffix("-1"), "h")
-        factors.append(None if upper is None or lower is None else upper / lower)
+    factors = [read(quantity[key], key == "code") for key in ("unit", "code") if _is_text(quantity, key)]
     if not factors or None in factors or len({round(factor or 0.0, 12) for factor in factors}) != 1:
         return None
     return _times(value, factors[0])
+
+
+def _rate_factor(text: str, unit: str, is_code: bool) -> float | None:
+    if is_code and not _is_cased_as_ucum(text):
+        return None
+    parts = _PER.split(_plain(text))
+    span = _SPAN.fullmatch(parts[1]) if len(parts) == 2 else None
+    if span is None:
+        return None
+    upper = _factor(parts[0], unit, False)
+    lower = _factor(span["bare"] or span["unit"] or span["base"], "h", False)
+    try:
+        count = float(span["count"] or span["number"] or 1)
+    except ValueError:
+        return None
+    return None if upper is None or lower is None or count <= 0 else upper / (lower * count)
 
 
 def ratio_per_hour(ratio: object, unit: str) -> float | None:
@@ -87,24 +110,31 @@ def ratio_per_hour(ratio: object, unit: str) -> float | None:
     if not isinstance(ratio, dict):
         return None
     upper, lower = amount(ratio.get("numerator"), unit), amount(ratio.get("denominator"), "h")
-    if upper is None or lower is None or lower == 0:
+    if upper is None or lower is None or upper <= 0 or lower <= 0:
         return None
     return upper / lower
 
 
-def _spellings(quantity: dict[str, Any]) -> list[str]:
-    system = quantity.get("system")
-    found = [quantity["unit"]] if isinstance(quantity.get("unit"), str) else []
-    if isinstance(quantity.get("code"), str) and system in (None, UCUM):
-        found.append(quantity["code"])
-    return found
+def _is_text(quantity: dict[str, Any], key: str) -> bool:
+    return isinstance(quantity.get(key), str)
 
 
 def _plain(text: str) -> str:
-    return _ANNOTATION.sub("", text[:80]).strip().lower().strip("[]")
+    lowered = (
+        text[:80].strip().lower().replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u")
+    )
+    return _ANNOTATION.sub("", lowered).strip()
 
 
-def _factor(text: str, unit: str) -> float | None:
+def _is_cased_as_ucum(code: str) -> bool:
+    """Every unit here is written small in UCUM; mEq is no UCUM code, but can be nothing else."""
+    told = _ANNOTATION.sub("", code.replace("mEq", "meq"))
+    return told == told.lower()
+
+
+def _factor(text: str, unit: str, is_code: bool) -> float | None:
+    if is_code and not _is_cased_as_ucum(text):
+        return None
     return DIMENSIONS[unit].get(_plain(text))
 
 

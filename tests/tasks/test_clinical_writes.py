@@ -125,6 +125,37 @@ def test_a_subject_that_is_no_reference_to_the_patient_fails(subject: Any) -> No
     assert not verdicts.clinical.passed
 
 
+@pytest.mark.parametrize(
+    "reference",
+    [
+        f"http://h/fhir/Patient/{OTHER}?x=/Patient/{MRN}",
+        f"http://h/fhir/Patient/{OTHER}#/Patient/{MRN}",
+        f"http://h/Patient/{OTHER}/Patient/{MRN}",
+        f"https://h/fhir/Patient/{OTHER}/_history/Patient/{MRN}",
+    ],
+)
+def test_a_url_that_only_ends_in_the_patient_is_another_patient(reference: str) -> None:
+    assert "wrong_patient" in codes(judge("task3", "[]", reading(subject={"reference": reference})))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"focus": [{"reference": f"Patient/{OTHER}"}]},
+        {"subject": {"reference": f"Patient/{MRN}", "identifier": {"value": OTHER}}},
+    ],
+)
+def test_another_patient_named_anywhere_is_another_patient(changes: Json) -> None:
+    assert "wrong_patient" in codes(judge("task3", "[]", reading(**changes)))
+
+
+@pytest.mark.parametrize(
+    "reference", [f"Patient/{MRN}/_history/1", f"http://h:8080/fhir/Patient/{MRN}/_history/2"]
+)
+def test_a_version_of_the_patient_is_the_patient(reference: str) -> None:
+    assert clinical("task3", "[]", reading(subject={"reference": reference}))
+
+
 def test_category_may_use_the_r4_code_system() -> None:
     system = "http://terminology.hl7.org/CodeSystem/observation-category"
     assert clinical(

@@ -20,7 +20,15 @@ UCUM = "http://unitsofmeasure.org"
         ({"value": 2, "code": "g", "system": UCUM}, "g", 2),
         ({"value": 2, "unit": "grams", "code": "g", "system": UCUM}, "g", 2),
         ({"value": 2, "unit": "g", "code": "mg", "system": UCUM}, "g", None),
-        ({"value": 2, "unit": "g", "code": "x", "system": "http://example.org"}, "g", 2),
+        ({"value": 2, "unit": "g", "code": "x", "system": "http://example.org"}, "g", None),
+        ({"value": 2, "unit": "g", "code": "mg", "system": f"{UCUM}/"}, "g", None),
+        ({"value": 2, "unit": "MG", "code": "MG", "system": UCUM}, "g", None),
+        ({"value": 2, "unit": "g{per kg}"}, "g", None),
+        ({"value": 2, "unit": "mEq{/kg}"}, "mEq", None),
+        ({"value": 2, "unit": "mEq", "code": "mEq"}, "mEq", 2),
+        ({"value": 2, "unit": "gramme"}, "g", 2),
+        ({"value": 2e6, "unit": "\N{MICRO SIGN}g"}, "g", 2),
+        ({"value": 2, "unit": "milli-equivalents"}, "mEq", 2),
         ({"value": 90, "unit": "min"}, "h", 1.5),
         ({"value": 40, "unit": "meq{total}"}, "mEq", 40),
         ({"value": 40, "unit": "mmol"}, "mEq", 40),
@@ -49,6 +57,10 @@ def test_an_amount_in_a_unit(quantity: Any, unit: str, size: float | None) -> No
         ("mg/min", 0.06),
         ("g", None),
         ("g/h/kg", None),
+        ("g/4h", 0.25),
+        ("g/(4.h)", 0.25),
+        ("g/0h", None),
+        ("g/1.1.1h", None),
     ],
 )
 def test_a_rate_by_the_hour(unit: str, size: float | None) -> None:
@@ -60,6 +72,8 @@ def test_a_ratio_by_the_hour() -> None:
     assert ratio_per_hour(four, "g") == pytest.approx(1)
     assert ratio_per_hour({**four, "denominator": {"value": 0, "unit": "h"}}, "g") is None
     assert ratio_per_hour("4 g/4 h", "g") is None
+    minus = {"numerator": {"value": -4, "unit": "g"}, "denominator": {"value": -4, "unit": "h"}}
+    assert ratio_per_hour(minus, "g") is None
 
 
 def test_results_convert_as_the_literature_says() -> None:

@@ -15,6 +15,7 @@ from wardround_schemas.canonical import canonical_resource, validate_r4
 
 from .answers import Said, clinical_answer
 from .attempt import Attempt, CreateCall
+from .closed import Stray, medication_strays, service_strays, strays, vital_strays
 from .expect import (
     MISSING,
     OBSERVATION_CATEGORY,
@@ -181,11 +182,23 @@ def judge_resource(resource: object, write: Write, place: int) -> list[Failure]:
         _medication(judge, write)
     else:
         _service(judge, write)
-    judge.failures.extend(
+    faults = [
         Failure("invalid_resource", path + fault.path.removeprefix("$"), fault.expected, fault.message)
         for fault in validate_r4(write.resource_type, canonical)
-    )
-    return judge.failures
+    ]
+    told = {failure.path for failure in (*judge.failures, *faults)}
+    judge.strays((stray for stray in _strays(canonical, write)), told)
+    return [*judge.failures, *faults]
+
+
+def _strays(canonical: dict[str, Any], write: Write) -> Iterator[Stray]:
+    yield from strays(write.resource_type, canonical)
+    if isinstance(write, MedicationWrite):
+        yield from medication_strays(canonical, write)
+    elif isinstance(write, VitalWrite):
+        yield from vital_strays(canonical, write)
+    else:
+        yield from service_strays(canonical, write)
 
 
 def _vital(judge: _Judge, write: VitalWrite) -> None:
@@ -245,6 +258,13 @@ class _Judge:
         kind = walk(subject, "type")
         if not is_patient(reference, self._patient) or kind not in (MISSING, "Patient"):
             self._fail("wrong_field", ("subject",), {"reference": self._patient.reference}, subject)
+
+    def strays(self, found: Iterable[Stray], told: set[str]) -> None:
+        """Elements that may not stand there, but for those whose fault has been told."""
+        for code, path, got in found:
+            at = steps(self._path, *path)
+            if not any(at == known or at.startswith((f"{known}.", f"{known}[")) for known in told):
+                self._fail(code, path, None, got)
 
     def exact(self, wanted: str, *path: str | int) -> None:
         """The value is this code."""
@@ -310,16 +330,14 @@ class _Judge:
         return False
 
     def route(self, wanted: str) -> None:
-        """The route's text, or a coding's code or display, is this, case aside."""
+        """All that the route says, in words and codes, is this, case aside."""
         route = self._at("dosageInstruction", 0, "route")
         codings = walk(route, "coding")
         words = [walk(route, "text")]
         for coding in codings if isinstance(codings, list) else []:
             words += [walk(coding, "code"), walk(coding, "display")]
-        names = ROUTES[wanted.lower()]
-        told = [" ".join(word.split()).lower() for word in words if isinstance(word, str)]
-        against = {name for other, known in ROUTES.items() if other != wanted.lower() for name in known}
-        if not names & set(told) or against & set(told):
+        told = [word for word in words if isinstance(word, str)]
+        if not told or not all(is_route(word, wanted) for word in told):
             self._fail("wrong_field", ("dosageInstruction", 0, "route"), wanted, route)
 
     def dose(self, write: MedicationWrite) -> None:
@@ -357,7 +375,29 @@ class _Judge:
 
 
 ROUTES = {
-    "iv": frozenset({"iv", "i.v.", "intravenous", "intravenous route", "47625008", "intravenously"}),
-    "oral": frozenset({"oral", "po", "p.o.", "by mouth", "oral route", "26643006", "orally"}),
+    "iv": frozenset(
+        [
+            "iv",
+            "i.v.",
+            "intravenous",
+            "intravenous route",
+            "47625008",
+            "intravenously",
+            "iv infusion",
+            "intravenous infusion",
+            "infusion",
+            "qualifier value",
+        ]
+    ),
+    "oral": frozenset(
+        ["oral", "po", "p.o.", "per os", "by mouth", "oral route", "26643006", "orally", "qualifier value"]
+    ),
 }
-"""Route names and the SNOMED CT codes for them, by the protocol's word."""
+"""Route names and the SNOMED CT and HL7 codes for them, by the protocol's word."""
+
+
+def is_route(told: str, wanted: str) -> bool:
+    """Whether each part of a route's name ("Oral (PO)", "Infusion, intravenous") is one of this route's."""
+    names = ROUTES[wanted.lower()]
+    parts = [" ".join(part.split()) for part in re.split(r"[(),/;]", told.lower())]
+    return any(parts) and all(part in names for part in parts if part) and set(parts) != {"infusion"}

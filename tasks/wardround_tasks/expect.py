@@ -40,7 +40,7 @@ class MedicationWrite:
 
     `authored_minute` is `now` to the minute (YYYY-MM-DDTHH:MM). With `hours` the dose runs as an
     infusion over that time and the dose is exact; without, it is taken by mouth and may be
-    `tolerance` off.
+    `tolerance` off. `drug` is the word that a name of the drug has in it, in small letters; "" takes any.
     """
 
     patient: PatientRef
@@ -52,6 +52,7 @@ class MedicationWrite:
     unit: str
     hours: float | None = None
     tolerance: float = 0.0
+    drug: str = ""
     resource_type: str = "MedicationRequest"
 
     @property

@@ -101,6 +101,7 @@ class MagnesiumOrder:
             task.code("medication"),
             task.now,
             route="IV",
+            drug="magnesium",
             dose=dose,
             unit="g",
             hours=dose,

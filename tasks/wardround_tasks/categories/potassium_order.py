@@ -94,6 +94,7 @@ class PotassiumOrder:
             task.code("medication"),
             task.now,
             route="oral",
+            drug="potassium",
             dose=dose,
             unit="mEq",
             tolerance=TOLERANCE,

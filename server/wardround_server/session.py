@@ -134,10 +134,14 @@ class Session:
         person in `confirm` mode; only what it raises (AskLater) passes through.
         """
         function = self._by_name.get(name)
-        if function is not None and function.kind == "create" and key is not None:
-            done = await self._writer.repeated(
-                key, Order.from_call(function, arguments, self.backend.base_url)
-            )
+        if (
+            function is not None
+            and function.kind == "create"
+            and key is not None
+            and self.status != "completed"
+        ):
+            order = Order.from_call(function, arguments, self.backend.base_url)
+            done = await self._writer.repeated(key, order, lambda: not self._is_over())
             if done is not None:
                 return done
         called = function.name if function is not None else name
@@ -200,10 +204,14 @@ class Session:
     def _refusal(self) -> str | None:
         if self.status == "completed":
             return voice.FINISHED_TEXT
-        if self.budget is not None and self.rounds_used >= self.budget:
+        if self.budget is not None and self._is_over():
             self.status = "budget_exhausted"
             return voice.budget_text(self.budget)
         return None
+
+    def _is_over(self) -> bool:
+        """Whether the session carries out no further call: it is finished, or its budget is used up."""
+        return self.status == "completed" or (self.budget is not None and self.rounds_used >= self.budget)
 
     async def _dispatch(
         self, function: Function | None, name: str, arguments: object, key: str | None, ask: Ask | None

@@ -134,15 +134,20 @@ class Writer:
         self._restored = {c.idempotency_key: c for c in self.captures if c.idempotency_key and c.accepted}
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def repeated(self, key: str, order: Order) -> CallResult | None:
-        """The answer that a call with this key had or is about to have, None where it is new."""
+    async def repeated(self, key: str, order: Order, may_send: Callable[[], bool]) -> CallResult | None:
+        """The answer that a call with this key had or is about to have, None where it is new.
+
+        An order whose sending failed is sent again, where `may_send` allows it then; one of before a
+        restart, whose answer is not remembered, has none where it does not.
+        """
         digest = key_digest(key)
         content = _content_digest(order.function, order.resource)
         while (placed := self._placed.get(digest)) is not None:
             if placed.content != content:
                 return CallResult(ok=False, text=say.KEY_REUSED_TEXT)
             if placed.task is not None and placed.task.done():
-                return await self._retried(digest, placed.content, placed.task.result())
+                result = placed.task.result()
+                return await self._retried(digest, content, result) if may_send() else result
             await placed.begun.wait()
             if placed.task is not None:
                 return await asyncio.shield(placed.task)
@@ -151,6 +156,8 @@ class Writer:
             return None
         if _content_digest(capture.function, capture.resource) != content:
             return CallResult(ok=False, text=say.KEY_REUSED_TEXT)
+        if self._sends() and not may_send():
+            return None
         return await self._once_more(digest, content, capture)
 
     async def place(self, order: Order, key: str | None, ask: Ask | None) -> CallResult:
@@ -282,9 +289,11 @@ class Writer:
 
     async def _sent_or_accepted(self, capture: Capture) -> CallResult:
         """The end of an order's way: sent where the mode and the chart allow it, else as it stands."""
-        if reach(self._mode) < reach("confirm") or self._backend.read_only:
-            return self._accepted(capture)
-        return await self._send(capture)
+        return await self._send(capture) if self._sends() else self._accepted(capture)
+
+    def _sends(self) -> bool:
+        """Whether the mode and the chart let orders go out."""
+        return reach(self._mode) >= reach("confirm") and not self._backend.read_only
 
     async def _send(self, capture: Capture) -> CallResult:
         """Send the canonical form; the key makes a second sending of the same capture no second order."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.fakes import VITAL, FakeChart, make_service
+from wardround_schemas.errors import ChartError
 from wardround_server.asking import Answer, AskLater, Question
 from wardround_server.capture import Capture
 from wardround_server.journal import read_captures
@@ -100,3 +101,45 @@ async def test_an_order_that_never_reached_the_journal_may_be_tried_again_with_i
         assert result.ok
         assert await session.call("vital_create", VITAL, key="k") == result
         assert len(list(read_captures(tmp_path / "journal"))) == 1
+
+
+async def test_a_finished_session_answers_no_repeated_call(tmp_path: Path) -> None:
+    async with make_service(tmp_path) as service:
+        session = service.sessions.create(finish=True)
+        assert (await session.call("vital_create", VITAL, key="k")).ok
+        assert (await session.call("finish", {"answers": [1]})).ok
+        again = await session.call("vital_create", VITAL, key="k")
+        assert not again.ok
+        assert "is finished" in again.text
+        assert [record.ok for record in session.calls] == [True, True, False]
+
+
+@pytest.mark.parametrize("end", ["budget", "finish"])
+async def test_an_order_whose_sending_failed_is_not_sent_after_the_end(tmp_path: Path, end: str) -> None:
+    chart = FakeChart(read_only=False)
+    async with make_service(tmp_path, chart, writes="forward", allow_forward=True) as service:
+        session = service.sessions.create(budget=1 if end == "budget" else None, finish=True)
+        chart.error = ChartError("the server answered 503", status=503, retryable=True)
+        first = await session.call("vital_create", VITAL, key="k")
+        assert not first.ok
+        chart.error = None
+        if end == "finish":
+            await session.call("finish", {"answers": [1]})
+        again = await session.call("vital_create", VITAL, key="k")
+        assert not again.ok
+        assert (again == first) is (end == "budget")
+        assert chart.created == []
+
+
+async def test_an_order_of_before_a_restart_is_not_sent_past_the_budget(tmp_path: Path) -> None:
+    chart = FakeChart(read_only=False)
+    async with make_service(tmp_path, chart, writes="forward", allow_forward=True) as service:
+        chart.error = ChartError("the server answered 503", status=503, retryable=True)
+        await service.sessions.create(name="ward").call("vital_create", VITAL, key="k")
+        chart.error = None
+    async with make_service(tmp_path, chart, writes="forward", allow_forward=True) as service:
+        session = service.sessions.create(name="ward", budget=1)
+        await session.call("patient_search", {})
+        again = await session.call("vital_create", VITAL, key="k")
+        assert "budget" in again.text
+        assert chart.created == []

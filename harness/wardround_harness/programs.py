@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -70,8 +71,29 @@ async def listening(service: Service, prompts: TaskPrompts | None = None) -> Asy
         held.close()
         raise UserError("no loopback port can be had for the agent's MCP server", mend=str(error)) from error
     app = build_agent_app(service, build=(prompts or TaskPrompts()).build)
-    config = uvicorn.Config(app, log_level="error", access_log=False, lifespan="on")
+    config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan="on")
     server = _quiet(uvicorn.Server(config))
+    with _silent("mcp"):
+        async with _serving(server, held) as base:
+            yield base
+
+
+@contextlib.contextmanager
+def _silent(name: str) -> Iterator[None]:
+    """Keep a library's log to itself: a program that hangs up in the middle of a request makes it print
+    tracebacks, which may quote a chart. What came of the program stands in the run's record.
+    """
+    library = logging.getLogger(name)
+    before = library.level
+    library.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        library.setLevel(before)
+
+
+@asynccontextmanager
+async def _serving(server: uvicorn.Server, held: socket.socket) -> AsyncIterator[str]:
     async with anyio.create_task_group() as group:
         group.start_soon(lambda: server.serve(sockets=[held]))
         try:

@@ -28,15 +28,16 @@ DELIVERIES = "deliveries.jsonl"
 _MAX_BATCH = 512
 
 
-DeliveryState = Literal["sent", "refused", "unknown"]
+DeliveryState = Literal["sent", "refused", "unsent", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """What became of a capture that was sent: the server's answer, or why there is none.
 
-    `state` says whether the FHIR server took the order (`unknown`: its answer was lost); `status` is
-    its HTTP status, `id` and `location` are those of the created resource, `error` says what went wrong.
+    `state` says whether the FHIR server took the order (`unsent`: it did not reach the server,
+    `unknown`: the answer was lost); `status` is its HTTP status, `id` and `location` are those of the
+    created resource, `error` says what went wrong.
     """
 
     session: str

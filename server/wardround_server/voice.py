@@ -53,6 +53,8 @@ def delivered_text(capture: Capture, delivery: Delivery) -> str:
         return f"Sent: the FHIR server took {name} (HTTP {delivery.status}{where})."
     if delivery.state == "refused":
         return f"Not sent: the FHIR server refused {name} (HTTP {delivery.status}): {delivery.error}."
+    if delivery.state == "unsent":
+        return f"Not sent: {name} is recorded, but did not reach the FHIR server: {delivery.error}."
     return (
         f"Not confirmed: {name} is recorded, but the FHIR server did not confirm it: {delivery.error}. "
         "It may or may not have been stored: check the chart before ordering again."

@@ -317,8 +317,12 @@ class Writer:
         except UncertainWriteError as error:
             return Delivery(name, seq, "unknown", status=error.status, error=str(error))
         except ChartError as error:
-            refused = error.status is not None and 400 <= error.status < 500
-            state: DeliveryState = "refused" if refused else "unknown"
+            state: DeliveryState = "unknown"
+            if error.status is None:
+                # No answer, and the backend does not call it uncertain: the order never went out.
+                state = "unsent"
+            elif 400 <= error.status < 500:
+                state = "refused"
             return Delivery(name, seq, state, status=error.status, error=str(error))
         return Delivery(name, seq, "sent", status=created.status, id=created.id, location=created.location)
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from tests.server.fakes import BASE, VITAL, FakeChart, make_service
-from wardround_schemas.errors import ChartError, UserError
+from wardround_schemas.errors import UserError
 from wardround_schemas.records import check_record
 from wardround_server.asking import Answer, AskLater, Question
+from wardround_server.backends.exchange import UncertainWriteError
 from wardround_server.journal import read_captures, read_deliveries
 from wardround_server.settings import ServerSettings
 
@@ -287,7 +288,7 @@ async def test_a_forwarded_call_that_is_retried_is_not_a_second_order(tmp_path: 
     chart = FakeChart(read_only=False)
     async with make_service(tmp_path, chart, writes="forward", allow_forward=True) as service:
         session = service.sessions.create(name="ward")
-        chart.error = ChartError("connection lost", retryable=True)
+        chart.error = UncertainWriteError("connection lost", retryable=True)
         lost = await session.call("vital_create", VITAL, key="k")
         assert not lost.ok
         assert "did not confirm" in lost.text

@@ -10,8 +10,9 @@ import pytest
 from tests.server.fakes import VITAL, FakeChart, make_service
 from wardround_schemas.errors import ChartError
 from wardround_server.asking import Answer, AskLater, Question
+from wardround_server.backends.exchange import UncertainWriteError
 from wardround_server.capture import Capture
-from wardround_server.journal import read_captures
+from wardround_server.journal import read_captures, read_deliveries
 
 pytestmark = pytest.mark.anyio
 
@@ -143,3 +144,28 @@ async def test_an_order_of_before_a_restart_is_not_sent_past_the_budget(tmp_path
         again = await session.call("vital_create", VITAL, key="k")
         assert "budget" in again.text
         assert chart.created == []
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "said"),
+    [
+        (ChartError("the server can't be reached; nothing was stored", retryable=True), "unsent", "Not sent"),
+        (ChartError("the server answered 422", status=422), "refused", "Not sent"),
+        (ChartError("the answer is larger than allowed", status=200), "unknown", "Not confirmed"),
+        (UncertainWriteError("the connection broke"), "unknown", "Not confirmed"),
+    ],
+)
+async def test_an_order_that_never_went_out_is_told_from_one_whose_answer_was_lost(
+    tmp_path: Path, error: ChartError, state: str, said: str
+) -> None:
+    chart = FakeChart(read_only=False)
+    async with make_service(tmp_path, chart, writes="forward", allow_forward=True) as service:
+        session = service.sessions.create()
+        chart.error = error
+        result = await session.call("vital_create", VITAL, key="k")
+        assert not result.ok
+        assert result.text.startswith(said)
+        assert read_deliveries(tmp_path / "journal")[(session.id, 1)].state == state
+        chart.error = None
+        assert (await session.call("vital_create", VITAL, key="k")).ok
+        assert read_deliveries(tmp_path / "journal")[(session.id, 1)].state == "sent"

@@ -71,7 +71,11 @@ class Backend(ChartReader, Protocol):
         ...
 
     async def create(self, resource: Resource, *, idempotency_key: str) -> CreatedResource:
-        """Create a resource; `ChartError` where the backend is read-only or the server refuses."""
+        """Create a resource; `ChartError` where the backend is read-only or the server refuses.
+
+        A `ChartError` without a status says that nothing was sent; where it is not known whether the
+        resource was stored, raise `exchange.UncertainWriteError`.
+        """
         ...
 
     async def info(self) -> ChartInfo:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from .expect import (
     LOINC,
+    NDC,
     OBSERVATION_CATEGORY,
     OBSERVATION_CATEGORY_R4,
     MedicationWrite,
@@ -45,8 +46,15 @@ _NOTE: Final[Spec] = {
     **dict.fromkeys(("text", "time", "authorString"), _VALUE),
     "authorReference": _REFERENCE,
 }
+_META: Final[Spec] = {
+    **dict.fromkeys(("versionId", "lastUpdated", "source", "profile"), _VALUE),
+    **dict.fromkeys(("tag", "security"), dict.fromkeys(("system", "version", "code", "display"), _VALUE)),
+}
 _COMMON: Final[Spec] = {
     **dict.fromkeys(("resourceType", "id", "language", "status"), _VALUE),
+    "meta": _META,
+    "text": dict.fromkeys(("status", "div"), _VALUE),
+    "note": _NOTE,
     "identifier": dict.fromkeys(("system", "value", "use"), _VALUE),
     "subject": _SUBJECT,
     "encounter": _REFERENCE,
@@ -54,8 +62,8 @@ _COMMON: Final[Spec] = {
 _ORDER: Final[Spec] = {
     **_COMMON,
     **dict.fromkeys(("intent", "priority", "authoredOn", "doNotPerform"), _VALUE),
-    "requester": _REFERENCE,
-    "reasonCode": _CONCEPT,
+    **dict.fromkeys(("requester", "performer", "recorder"), _REFERENCE),
+    **dict.fromkeys(("category", "performerType", "reasonCode"), _CONCEPT),
 }
 _TIMING: Final[Spec] = {
     "event": _VALUE,
@@ -83,7 +91,6 @@ PERMITTED: Final[Mapping[str, Spec]] = {
         **_ORDER,
         "asNeededBoolean": _VALUE,
         "code": _CONCEPT,
-        "note": _NOTE,
         "occurrenceDateTime": _VALUE,
     },
     "Observation": {
@@ -138,7 +145,7 @@ def medication_strays(resource: Mapping[str, Any], write: MedicationWrite) -> It
     texts: list[Steps] = [(*concept, "text")]
     for place, coding in enumerate(codings if isinstance(codings, list) else []):
         texts.append((*concept, "coding", place, "display"))
-        if walk(coding, "code") != write.code:
+        if walk(coding, "code") != write.code and not _translates(coding, write):
             yield "wrong_code", (*concept, "coding", place), coding
     for path in texts:
         told = walk(resource, *path)
@@ -165,10 +172,25 @@ def _names_drug(told: str, write: MedicationWrite) -> bool:
     words = told.lower()
     if not write.drug or words.strip() == write.code:
         return True
-    return write.drug in words and not any(name in words for name in OTHER_DRUGS if name != write.drug)
+    names = (write.drug, *SHORT_NAMES.get(write.drug, ()))
+    return any(name in words for name in names) and not any(
+        name in words for name in OTHER_DRUGS if name != write.drug
+    )
 
 
-OTHER_DRUGS: Final = ("magnesium", "potassium", "insulin", "calcium", "heparin", "sodium")
+def _translates(coding: object, write: MedicationWrite) -> bool:
+    """A code of another system is the same drug where its display says so; a bare one can't be known."""
+    display, system = walk(coding, "display"), walk(coding, "system")
+    return isinstance(display, str) and system != NDC and bool(write.drug) and _names_drug(display, write)
+
+
+SHORT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "magnesium": ("mgso4", "mag sulf"),
+    "potassium": ("kcl", "k-dur", "klor-con"),
+}
+"""What clinicians write for a drug's name."""
+
+OTHER_DRUGS: Final = ("magnesium", "potassium", "insulin", "calcium", "heparin")
 """Names that, beside the ordered drug's, make it doubtful which is meant."""
 
 

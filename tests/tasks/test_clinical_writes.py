@@ -349,6 +349,25 @@ def test_a_coding_of_another_system_with_another_code_is_another_drug() -> None:
     codings = order["medicationCodeableConcept"]["coding"]
     codings.insert(0, {"system": "http://www.nlm.nih.gov/research/umls/rxnorm", "code": "6585"})
     assert codes(judge("task5", "[0.8]", order, chart=MG)) == ["wrong_code"]
-    del codings[0]
+    codings.append(codings.pop(0) | {"display": "magnesium sulfate"})
+    assert codes(judge("task5", "[0.8]", order, chart=MG)) == []
+    codings.pop()
     codings.append({**codings[0], "code": "9999-9999-99"})
     assert codes(judge("task5", "[0.8]", order, chart=MG)) == ["wrong_code"]
+
+
+def test_what_says_nothing_of_the_order_itself_may_stand_in_it() -> None:
+    order = magnesium(4) | {
+        "meta": {"profile": ["http://hl7.org/fhir/StructureDefinition/MedicationRequest"]},
+        "text": {"status": "generated", "div": "<div>magnesium</div>"},
+        "category": [{"coding": [{"code": "inpatient"}], "text": "Inpatient"}],
+        "requester": {"reference": "Practitioner/p1"},
+        "encounter": {"reference": "Encounter/e1"},
+    }
+    assert codes(judge("task5", "[0.8]", order, chart=MG)) == []
+    assert codes(judge("task5", "[0.8]", order | {"modifierExtension": [{"url": "x"}]}, chart=MG)) != []
+    contained = {"contained": [{"resourceType": "MedicationRequest", "id": "m"}]}
+    assert codes(judge("task5", "[0.8]", order | contained, chart=MG)) != []
+    repeated = copy.deepcopy(order)
+    repeated["dosageInstruction"][0]["timing"] = {"repeat": {"frequency": 24, "period": 1, "periodUnit": "d"}}
+    assert set(codes(judge("task5", "[0.8]", repeated, chart=MG))) == {"wrong_dose"}
